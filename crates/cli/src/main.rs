@@ -1,0 +1,2 @@
+//! The command `epitome`.
+fn main() {}

@@ -1,0 +1,269 @@
+//! The canonical core JSON of a message. Its length drives the estimate by which the tail is chosen.
+//!
+//! This is not the wire: keys are capitalized and sorted within a block, absent parts are left out. The form
+//! is the reference implementation's and is proven by its vectors; the tail choice must agree with it.
+
+use crate::json_text::{base64_len, push_base64, push_raw, push_string, raw_len, string_len};
+use crate::{Block, Message, RawJson, SharedText, ToolResult, Usage};
+
+/// Writes the core JSON of a message.
+#[must_use]
+pub fn core_json(message: &Message) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_message(&mut Bytes(&mut out), message);
+    out
+}
+
+/// The length in bytes of [`core_json`], without writing it.
+#[must_use]
+pub fn core_json_len(message: &Message) -> u64 {
+    let mut length = Length(0);
+    write_message(&mut length, message);
+    length.0
+}
+
+/// The estimate used to choose the tail: a quarter of the core JSON's bytes, rounded up.
+#[must_use]
+pub fn tail_estimate(message: &Message) -> u64 {
+    core_json_len(message).div_ceil(4)
+}
+
+/// Where the core JSON goes: into bytes, or only into a sum of lengths.
+trait Sink {
+    fn plain(&mut self, text: &'static str);
+    fn number(&mut self, number: u64);
+    fn string(&mut self, text: &str);
+    fn raw(&mut self, raw: &RawJson);
+    fn data(&mut self, data: Option<&[u8]>);
+}
+
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl Sink for Bytes<'_> {
+    fn plain(&mut self, text: &'static str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+    fn number(&mut self, number: u64) {
+        self.0.extend_from_slice(number.to_string().as_bytes());
+    }
+    fn string(&mut self, text: &str) {
+        push_string(self.0, text);
+    }
+    fn raw(&mut self, raw: &RawJson) {
+        push_raw(self.0, raw);
+    }
+    fn data(&mut self, data: Option<&[u8]>) {
+        push_base64(self.0, data);
+    }
+}
+
+struct Length(u64);
+
+impl Sink for Length {
+    fn plain(&mut self, text: &'static str) {
+        self.0 += text.len() as u64;
+    }
+    fn number(&mut self, number: u64) {
+        self.0 += u64::from(number.checked_ilog10().unwrap_or(0)) + 1;
+    }
+    fn string(&mut self, text: &str) {
+        self.0 += string_len(text);
+    }
+    fn raw(&mut self, raw: &RawJson) {
+        self.0 += raw_len(raw);
+    }
+    fn data(&mut self, data: Option<&[u8]>) {
+        self.0 += base64_len(data);
+    }
+}
+
+fn write_message(out: &mut impl Sink, message: &Message) {
+    out.plain("{\"role\":\"");
+    out.plain(message.role().as_str());
+    out.plain("\"");
+    if !message.blocks().is_empty() {
+        out.plain(",\"blocks\":");
+        write_blocks(out, message.blocks());
+    }
+    match message {
+        Message::User { .. } | Message::System { .. } => {}
+        Message::Assistant { usage, .. } => {
+            if let Some(usage) = usage {
+                write_usage(out, usage);
+            }
+        }
+        Message::ToolResult { tool_use_id, is_error, .. } => {
+            out.plain(",\"tool_use_id\":");
+            out.string(tool_use_id);
+            if *is_error {
+                out.plain(",\"is_error\":true");
+            }
+        }
+    }
+    out.plain("}");
+}
+
+fn write_usage(out: &mut impl Sink, usage: &Usage) {
+    let Usage { input, output, cache_read, cache_creation, reasoning } = *usage;
+    out.plain(",\"usage\":{");
+    let mut first = true;
+    for (key, count) in [
+        ("\"InputTokens\":", input),
+        ("\"OutputTokens\":", output),
+        ("\"CacheReadTokens\":", cache_read),
+        ("\"CacheCreationTokens\":", cache_creation),
+        ("\"ReasoningTokens\":", reasoning),
+    ] {
+        if count.get() != 0 {
+            out.plain(if first { "" } else { "," });
+            out.plain(key);
+            out.number(count.get());
+            first = false;
+        }
+    }
+    out.plain("}");
+}
+
+fn write_blocks(out: &mut impl Sink, blocks: &[Block]) {
+    out.plain("[");
+    for (at, block) in blocks.iter().enumerate() {
+        if at > 0 {
+            out.plain(",");
+        }
+        write_block(out, block);
+    }
+    out.plain("]");
+}
+
+fn write_block(out: &mut impl Sink, block: &Block) {
+    match block {
+        Block::Text { text } => {
+            out.plain("{\"Text\":");
+            out.string(text);
+            out.plain(",\"type\":\"text\"}");
+        }
+        Block::Refusal { text } => {
+            out.plain("{\"Text\":");
+            out.string(text);
+            out.plain(",\"type\":\"refusal\"}");
+        }
+        Block::Image(image) => {
+            out.plain("{\"MediaType\":");
+            out.string(&image.media_type);
+            out.plain(",\"Source\":{\"URL\":");
+            out.string(&image.url);
+            out.plain(",\"Data\":");
+            out.data(image.data.as_deref());
+            out.plain("},\"type\":\"image\"}");
+        }
+        Block::Audio(audio) => {
+            out.plain("{\"Data\":");
+            out.data(audio.data.as_deref());
+            out.plain(",\"MediaType\":");
+            out.string(&audio.media_type);
+            out.plain(",\"type\":\"audio\"}");
+        }
+        Block::Document(document) => {
+            out.plain("{\"Data\":");
+            out.data(document.data.as_deref());
+            out.plain(",\"MediaType\":");
+            out.string(&document.media_type);
+            out.plain(",\"Name\":");
+            out.string(&document.name);
+            out.plain(",\"Text\":");
+            out.string(&document.text);
+            out.plain(",\"type\":\"document\"}");
+        }
+        Block::Thinking(thinking) => {
+            out.plain("{");
+            write_state(out, thinking.provider_state.as_ref(), &thinking.provider_state_format, false);
+            out.plain("\"Signature\":");
+            out.string(&thinking.signature);
+            if !thinking.signature_format.is_empty() {
+                out.plain(",\"SignatureFormat\":");
+                out.string(&thinking.signature_format);
+            }
+            out.plain(",\"Thinking\":");
+            out.string(&thinking.thinking);
+            out.plain(",\"type\":\"thinking\"}");
+        }
+        Block::ToolUse(call) => {
+            out.plain("{\"ID\":");
+            out.string(&call.id);
+            out.plain(",\"Input\":");
+            match &call.input {
+                Some(input) => out.raw(input),
+                None => out.plain("null"),
+            }
+            out.plain(",\"Name\":");
+            out.string(&call.name);
+            write_state(out, call.provider_state.as_ref(), &call.provider_state_format, true);
+            out.plain(",\"type\":\"tool_use\"}");
+        }
+        Block::ToolResult(ToolResult { tool_use_id, content, is_error }) => {
+            out.plain("{");
+            if !content.is_empty() {
+                out.plain("\"content\":");
+                write_blocks(out, content);
+                out.plain(",");
+            }
+            if *is_error {
+                out.plain("\"is_error\":true,");
+            }
+            out.plain("\"tool_use_id\":");
+            out.string(tool_use_id);
+            out.plain(",\"type\":\"tool_result\"}");
+        }
+        // Ours: the reference has no such block. Its size is what will be sent.
+        Block::Opaque(opaque) => {
+            out.plain("{\"Kind\":");
+            out.string(&opaque.kind);
+            out.plain(",\"Raw\":");
+            out.raw(&opaque.raw);
+            out.plain(",\"type\":\"opaque\"}");
+        }
+    }
+}
+
+/// The two state keys stand first in a thinking block and last in a call, because keys are sorted.
+fn write_state(out: &mut impl Sink, state: Option<&RawJson>, format: &SharedText, comma_before: bool) {
+    if let Some(state) = state {
+        out.plain(if comma_before { ",\"ProviderState\":" } else { "\"ProviderState\":" });
+        out.raw(state);
+        out.plain(if comma_before { "" } else { "," });
+    }
+    if !format.is_empty() {
+        out.plain(if comma_before { ",\"ProviderStateFormat\":" } else { "\"ProviderStateFormat\":" });
+        out.string(format);
+        out.plain(if comma_before { "" } else { "," });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Opaque, ToolUse};
+
+    #[test]
+    fn length_is_the_length_of_the_json() {
+        let call = ToolUse::new("c", "n", Some(RawJson::parse(" { } ").unwrap()), None);
+        let blocks = vec![
+            Block::text("<&>\n"),
+            Block::ToolUse(call),
+            Block::Opaque(Opaque { kind: "compaction".into(), raw: RawJson::parse("{\"a\":1}").unwrap() }),
+        ];
+        let message = Message::Assistant {
+            blocks: blocks.into(),
+            usage: Some(Usage { output: crate::TokenCount(1234), ..Usage::default() }),
+        };
+        let json = core_json(&message);
+        assert_eq!(json.len() as u64, core_json_len(&message));
+        assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok());
+    }
+
+    #[test]
+    fn estimate_rounds_up() {
+        assert_eq!(core_json(&Message::user("one")).len(), 55);
+        assert_eq!(tail_estimate(&Message::user("one")), 14);
+    }
+}

@@ -1,0 +1,126 @@
+//! Counting tokens: what a count is worth, and the ports that counters implement.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use thiserror::Error;
+
+use crate::{Message, ModelKey, RawJson, SharedText, TokenCount};
+
+/// How a count was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CountQuality {
+    /// The provider counted the request.
+    ExactProvider,
+    /// A local tokenizer counted it, with published vocabulary and framing.
+    ExactLocal,
+    /// An estimate.
+    HeuristicEstimate,
+}
+
+impl CountQuality {
+    /// The stable name used in reports.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ExactProvider => "exact_provider",
+            Self::ExactLocal => "exact_local",
+            Self::HeuristicEstimate => "heuristic_estimate",
+        }
+    }
+}
+
+/// What a counter is, as far as the trust in its counts and the path of its data go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CounterCapability {
+    /// Who counts.
+    pub provider: SharedText,
+    /// How the request gets there; `local` when it does not leave the process.
+    pub transport: SharedText,
+    /// Whose account or key is used; empty for a local counter.
+    pub security_identity: SharedText,
+    /// What the counting side keeps of the request.
+    pub retention: SharedText,
+    /// Version of the tokenizer and framing.
+    pub tokenizer_rev: SharedText,
+    /// How good its counts are; `None` when it does not say.
+    pub quality: Option<CountQuality>,
+}
+
+/// A whole request as it would be sent: everything that takes room in the window.
+///
+/// System instructions are messages of their own. Cloning shares all content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Which model it is for.
+    pub model: ModelKey,
+    /// Tool definitions, as the provider's JSON.
+    pub tools: Arc<[RawJson]>,
+    /// The messages in order.
+    pub messages: Arc<[Message]>,
+    /// Tokens of parts that are sent but not known here, as stated by the user (log formats leave out the
+    /// system prompt and the tools).
+    pub unseen_tokens: TokenCount,
+}
+
+/// One count of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContextCount {
+    /// Which model it was counted for.
+    pub model: ModelKey,
+    /// How many tokens the whole request takes.
+    pub input_tokens: TokenCount,
+    /// How the count was made.
+    pub quality: CountQuality,
+}
+
+/// A request could not be counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CountError {
+    /// The counter has no tokenizer for this model.
+    #[error("no tokenizer is known for this model")]
+    UnknownModel,
+    /// The request holds content that an exact counter can only estimate.
+    #[error("{kind} at message {message} can only be estimated, and this counter is exact")]
+    NotExact {
+        /// Index of the message in the request.
+        message: usize,
+        /// Kind of the block.
+        kind: &'static str,
+    },
+    /// The counting service did not answer.
+    #[error("the counting service did not answer")]
+    Unavailable,
+}
+
+/// Counts whole requests for one model.
+///
+/// Implementations live in the outer crates; this port stands with the layer that calls it.
+#[async_trait]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot count requests",
+    note = "implement `ContextCounter`, or take one from the crate `epitome-counters`"
+)]
+pub trait ContextCounter: Send + Sync {
+    /// Counts the whole request.
+    ///
+    /// # Errors
+    /// [`CountError`] when the request cannot be counted with the declared quality.
+    async fn count(&self, request: &Request) -> Result<ContextCount, CountError>;
+
+    /// What this counter is.
+    fn capability(&self) -> CounterCapability;
+}
+
+/// A fast size for text while it is being worked on. The [`ContextCounter`] has the last word.
+pub trait TextEstimator: Send + Sync {
+    /// How many tokens the text takes.
+    fn estimate(&self, text: &str) -> TokenCount;
+}
+
+impl<F: Fn(&str) -> TokenCount + Send + Sync> TextEstimator for F {
+    fn estimate(&self, text: &str) -> TokenCount {
+        self(text)
+    }
+}
