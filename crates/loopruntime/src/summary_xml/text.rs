@@ -1,0 +1,189 @@
+//! Text between tags and in attribute values: where it ends, what it says, whether it says anything.
+
+use std::borrow::Cow;
+
+use epitome_loop::{InvalidSummaryReason, is_xml_character};
+
+/// What encloses the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Quote {
+    /// Nothing: text between tags, which ends at `<` or at the end of the document.
+    None,
+    /// `"`.
+    Double,
+    /// `'`.
+    Single,
+}
+
+/// How many bytes of text there are. Checks that the text is UTF-8, free of forbidden characters and of
+/// `]]>`, and that its references resolve. `valid` is how many of the bytes are UTF-8.
+pub(super) fn text_end(bytes: &[u8], valid: usize, quote: Quote) -> Result<usize, InvalidSummaryReason> {
+    const SYNTAX: InvalidSummaryReason = InvalidSummaryReason::XmlSyntax;
+    let mut at = 0;
+    loop {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let step = plain_len(rest);
+        at += step;
+        let Some(&byte) = bytes.get(at) else {
+            // A value must be closed; text may run to the end.
+            return if quote == Quote::None && at <= valid { Ok(at) } else { Err(SYNTAX) };
+        };
+        match (byte, quote) {
+            (b'<', Quote::None) | (b'"', Quote::Double) | (b'\'', Quote::Single) => {
+                return if at <= valid { Ok(at) } else { Err(SYNTAX) };
+            }
+            (b'<', _) => return Err(SYNTAX),
+            (b'&', _) => {
+                let reference = bytes.get(at..).unwrap_or_default();
+                at += resolve_reference(reference).ok_or(SYNTAX)?.1;
+            }
+            (b'>', Quote::None) if closes_cdata(bytes, at) => return Err(SYNTAX),
+            // U+FFFE and U+FFFF; every other character that begins so is allowed.
+            (0xef, _) => {
+                if matches!(bytes.get(at..at + 3), Some([0xef, 0xbf, 0xbe | 0xbf])) {
+                    return Err(SYNTAX);
+                }
+                at += 1;
+            }
+            (0..0x20, _) => return Err(SYNTAX),
+            _ => at += 1,
+        }
+    }
+}
+
+/// Whether the text says nothing: only white space, references resolved.
+pub(super) fn is_blank(encoded: &[u8]) -> bool {
+    let Ok(text) = std::str::from_utf8(encoded) else { return false };
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start();
+        match resolve_reference(rest.as_bytes()) {
+            Some((character, len)) if character.is_whitespace() => {
+                rest = rest.get(len..).unwrap_or_default();
+            }
+            _ => return rest.is_empty(),
+        }
+    }
+}
+
+/// The text itself: references resolved, line ends made `\n`.
+pub(super) fn decode(encoded: &str) -> Cow<'_, str> {
+    if memchr::memchr2(b'&', b'\r', encoded.as_bytes()).is_none() {
+        return Cow::Borrowed(encoded);
+    }
+    let mut text = String::with_capacity(encoded.len());
+    let mut rest = encoded;
+    while let Some((plain, special)) =
+        memchr::memchr2(b'&', b'\r', rest.as_bytes()).and_then(|at| rest.split_at_checked(at))
+    {
+        text.push_str(plain);
+        let (character, len) = match resolve_reference(special.as_bytes()) {
+            Some(resolved) => resolved,
+            None if special.starts_with("\r\n") => ('\n', 2),
+            None if special.starts_with('\r') => ('\n', 1),
+            None => ('&', 1),
+        };
+        text.push(character);
+        rest = special.get(len..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    Cow::Owned(text)
+}
+
+/// Resolves the reference at the front: the character it stands for and how many bytes it takes. `None` when
+/// there is none, it is unknown, or it stands for a character that XML forbids.
+fn resolve_reference(bytes: &[u8]) -> Option<(char, usize)> {
+    let body = bytes.strip_prefix(b"&")?;
+    if let Some(numeric) = body.strip_prefix(b"#") {
+        let (radix, digits, before) = match numeric.strip_prefix(b"x") {
+            Some(hex) => (16, hex, "&#x".len()),
+            None => (10, numeric, "&#".len()),
+        };
+        let mut code = 0_u32;
+        for (at, &digit) in digits.iter().enumerate() {
+            if digit == b';' && at > 0 {
+                let character = char::from_u32(code).filter(|&character| is_xml_character(character))?;
+                return Some((character, before + at + 1));
+            }
+            let value = char::from(digit).to_digit(radix)?;
+            // Leading zeros may be many; a value beyond Unicode stays beyond it.
+            code = code.saturating_mul(radix).saturating_add(value);
+        }
+        return None;
+    }
+    [("lt;", '<'), ("gt;", '>'), ("amp;", '&'), ("apos;", '\''), ("quot;", '"')]
+        .into_iter()
+        .find(|(name, _)| body.starts_with(name.as_bytes()))
+        .map(|(name, character)| (character, name.len() + 1))
+}
+
+fn closes_cdata(bytes: &[u8], at: usize) -> bool {
+    at.checked_sub(2).and_then(|from| bytes.get(from..at)) == Some(b"]]")
+}
+
+/// How many leading bytes need no look: whole chunks by a loop that compiles to vector instructions, then
+/// byte by byte.
+fn plain_len(bytes: &[u8]) -> usize {
+    let (chunks, _) = bytes.as_chunks::<64>();
+    let whole = chunks
+        .iter()
+        .position(|chunk| chunk.iter().fold(false, |any, &byte| any | is_special(byte)))
+        .unwrap_or(chunks.len())
+        * 64;
+    let rest = bytes.get(whole..).unwrap_or_default();
+    whole + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
+}
+
+/// Bytes that may end text or be forbidden in it. Written without branches.
+fn is_special(byte: u8) -> bool {
+    let control = (byte < 0x20) & (byte != b'\n') & (byte != b'\t') & (byte != b'\r');
+    let quote = (byte == b'"') | (byte == b'\'');
+    control | quote | (byte == b'<') | (byte == b'>') | (byte == b'&') | (byte == 0xef)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_resolved_or_refused() {
+        for (text, expected) in [
+            ("&lt;x", Some(('<', 4))),
+            ("&#10;", Some(('\n', 5))),
+            ("&#x1F600;", Some(('😀', 9))),
+            ("&#00000000000000000065;", Some(('A', 23))),
+            ("&#;", None),
+            ("&#x;", None),
+            ("&#xD800;", None),
+            ("&#0;", None),
+            ("&#xFFFE;", None),
+            ("&#99999999999999999999;", None),
+            ("&nbsp;", None),
+            ("&lt", None),
+            ("&", None),
+        ] {
+            assert_eq!(resolve_reference(text.as_bytes()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn blank_means_unicode_white_space() {
+        assert!(is_blank(" \u{3000}&#160;&#x20;\r\n".as_bytes()));
+        assert!(!is_blank("\u{200b}".as_bytes()));
+        assert!(!is_blank(b"&#65;"));
+    }
+
+    #[test]
+    fn decoding_makes_text_of_references_and_line_ends() {
+        assert_eq!(decode("a&amp;&lt;b&#x41;\r\nc\rd"), "a&<bA\nc\nd");
+        assert!(matches!(decode("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn long_plain_text_is_passed_in_chunks() {
+        let long = "x".repeat(1000) + "\u{fffd}" + &"é".repeat(500) + "<";
+        assert_eq!(text_end(long.as_bytes(), long.len(), Quote::None), Ok(long.len() - 1));
+        let forbidden = "x".repeat(130) + "\u{1}";
+        assert!(text_end(forbidden.as_bytes(), forbidden.len(), Quote::None).is_err());
+    }
+}
