@@ -1,2 +1,89 @@
-//! Maintainers' commands.
-fn main() {}
+//! The maintainers' commands: `cargo xtask COMMAND`. Rust and git are all they need.
+//!
+//! Nothing of the workspace is linked here, so that these commands work while a crate does not compile.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line speaks to its terminal")]
+
+mod ci;
+mod command;
+mod layers;
+mod layers_table;
+mod tidy;
+mod workspace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use command::{Cargo, StepError};
+
+/// The maintainers' commands.
+#[derive(Parser)]
+#[command(name = "cargo xtask", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run every check that a change must pass, each named with its time.
+    Ci,
+    /// Check that every crate depends only on what its layer may know.
+    Layers,
+    /// Check that documents, corpora and sources agree with each other.
+    Tidy,
+    /// Compare the libraries with the reference's vectors in a folder.
+    Conformance {
+        /// Folder of `NAME.jsonl` files.
+        dir: PathBuf,
+        /// Only these files, without their ending.
+        names: Vec<String>,
+    },
+    /// Measure one promise of the project on real data; without a name, list the promises.
+    ///
+    /// The data is read from the folder that EPITOME_SHARED names, by default `../shared`.
+    Evidence {
+        /// Which promise.
+        name: Option<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // The program that was started has spoken for itself; its exit code is the answer.
+        Err(StepError::Exit(code)) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<(), StepError> {
+    match command {
+        Command::Ci => ci::run(),
+        Command::Layers => report("layers", &layers::findings_of_workspace()?),
+        Command::Tidy => report("tidy", &tidy::findings(&workspace::root())?),
+        Command::Conformance { dir, names } => {
+            Cargo::run_release("epitome-tests", "conformance").arg(dir).args(names).execute()
+        }
+        Command::Evidence { name } => Cargo::run_release("epitome-tests", "evidence").args(name).execute(),
+    }
+}
+
+/// Prints findings, one a line; any finding is a failure.
+fn report(check: &'static str, findings: &[String]) -> Result<(), StepError> {
+    for finding in findings {
+        println!("{check}: {finding}");
+    }
+    match findings.len() {
+        0 => {
+            println!("{check}: ok");
+            Ok(())
+        }
+        count => Err(StepError::Findings { check, count }),
+    }
+}
