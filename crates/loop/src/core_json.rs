@@ -3,23 +3,23 @@
 //! This is not the wire: keys are capitalized and sorted within a block, absent parts are left out. The form
 //! is the reference implementation's and is proven by its vectors; the tail choice must agree with it.
 
-use crate::json_text::{base64_len, push_base64, push_raw, push_string, raw_len, string_len};
+use crate::json_text::{JsonBytes, JsonLength, JsonSink};
 use crate::{Block, Message, RawJson, SharedText, ToolResult, Usage};
 
 /// Writes the core JSON of a message.
 #[must_use]
 pub fn core_json(message: &Message) -> Vec<u8> {
-    let mut out = Vec::new();
-    write_message(&mut Bytes(&mut out), message);
-    out
+    let mut out = JsonBytes::default();
+    write_message(&mut out, message);
+    out.into_bytes()
 }
 
 /// The length in bytes of [`core_json`], without writing it.
 #[must_use]
 pub fn core_json_len(message: &Message) -> u64 {
-    let mut length = Length(0);
+    let mut length = JsonLength::default();
     write_message(&mut length, message);
-    length.0
+    length.get()
 }
 
 /// The estimate used to choose the tail: a quarter of the core JSON's bytes, rounded up.
@@ -28,56 +28,7 @@ pub fn tail_estimate(message: &Message) -> u64 {
     core_json_len(message).div_ceil(4)
 }
 
-/// Where the core JSON goes: into bytes, or only into a sum of lengths.
-trait Sink {
-    fn plain(&mut self, text: &'static str);
-    fn number(&mut self, number: u64);
-    fn string(&mut self, text: &str);
-    fn raw(&mut self, raw: &RawJson);
-    fn data(&mut self, data: Option<&[u8]>);
-}
-
-struct Bytes<'a>(&'a mut Vec<u8>);
-
-impl Sink for Bytes<'_> {
-    fn plain(&mut self, text: &'static str) {
-        self.0.extend_from_slice(text.as_bytes());
-    }
-    fn number(&mut self, number: u64) {
-        self.0.extend_from_slice(number.to_string().as_bytes());
-    }
-    fn string(&mut self, text: &str) {
-        push_string(self.0, text);
-    }
-    fn raw(&mut self, raw: &RawJson) {
-        push_raw(self.0, raw);
-    }
-    fn data(&mut self, data: Option<&[u8]>) {
-        push_base64(self.0, data);
-    }
-}
-
-struct Length(u64);
-
-impl Sink for Length {
-    fn plain(&mut self, text: &'static str) {
-        self.0 += text.len() as u64;
-    }
-    fn number(&mut self, number: u64) {
-        self.0 += u64::from(number.checked_ilog10().unwrap_or(0)) + 1;
-    }
-    fn string(&mut self, text: &str) {
-        self.0 += string_len(text);
-    }
-    fn raw(&mut self, raw: &RawJson) {
-        self.0 += raw_len(raw);
-    }
-    fn data(&mut self, data: Option<&[u8]>) {
-        self.0 += base64_len(data);
-    }
-}
-
-fn write_message(out: &mut impl Sink, message: &Message) {
+fn write_message(out: &mut impl JsonSink, message: &Message) {
     out.plain("{\"role\":\"");
     out.plain(message.role().as_str());
     out.plain("\"");
@@ -103,7 +54,7 @@ fn write_message(out: &mut impl Sink, message: &Message) {
     out.plain("}");
 }
 
-fn write_usage(out: &mut impl Sink, usage: &Usage) {
+fn write_usage(out: &mut impl JsonSink, usage: &Usage) {
     let Usage { input, output, cache_read, cache_creation, reasoning } = *usage;
     out.plain(",\"usage\":{");
     let mut first = true;
@@ -124,7 +75,7 @@ fn write_usage(out: &mut impl Sink, usage: &Usage) {
     out.plain("}");
 }
 
-fn write_blocks(out: &mut impl Sink, blocks: &[Block]) {
+fn write_blocks(out: &mut impl JsonSink, blocks: &[Block]) {
     out.plain("[");
     for (at, block) in blocks.iter().enumerate() {
         if at > 0 {
@@ -135,7 +86,7 @@ fn write_blocks(out: &mut impl Sink, blocks: &[Block]) {
     out.plain("]");
 }
 
-fn write_block(out: &mut impl Sink, block: &Block) {
+fn write_block(out: &mut impl JsonSink, block: &Block) {
     match block {
         Block::Text { text } => {
             out.plain("{\"Text\":");
@@ -226,7 +177,7 @@ fn write_block(out: &mut impl Sink, block: &Block) {
 }
 
 /// The two state keys stand first in a thinking block and last in a call, because keys are sorted.
-fn write_state(out: &mut impl Sink, state: Option<&RawJson>, format: &SharedText, comma_before: bool) {
+fn write_state(out: &mut impl JsonSink, state: Option<&RawJson>, format: &SharedText, comma_before: bool) {
     if let Some(state) = state {
         out.plain(if comma_before { ",\"ProviderState\":" } else { "\"ProviderState\":" });
         out.raw(state);

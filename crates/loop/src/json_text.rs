@@ -8,6 +8,87 @@ use base64::engine::general_purpose::STANDARD;
 
 use crate::RawJson;
 
+/// Where JSON goes: into bytes, or only into a sum of lengths. One writer serves both, so a length known
+/// beforehand cannot drift from what is written.
+pub trait JsonSink {
+    /// Punctuation, keys and other fixed text, taken as it is.
+    fn plain(&mut self, text: &str);
+    /// A number.
+    fn number(&mut self, number: u64);
+    /// A string, quoted and escaped.
+    fn string(&mut self, text: &str);
+    /// A raw value, compacted.
+    fn raw(&mut self, raw: &RawJson);
+    /// Bytes as base64, or `null`.
+    fn data(&mut self, data: Option<&[u8]>);
+}
+
+/// Writes JSON into memory.
+#[derive(Default)]
+pub struct JsonBytes(Vec<u8>);
+
+impl JsonBytes {
+    /// A buffer that holds this many bytes before it grows.
+    #[must_use]
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
+    /// What was written.
+    #[must_use]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+}
+
+impl JsonSink for JsonBytes {
+    fn plain(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+    fn number(&mut self, number: u64) {
+        self.0.extend_from_slice(number.to_string().as_bytes());
+    }
+    fn string(&mut self, text: &str) {
+        push_string(&mut self.0, text);
+    }
+    fn raw(&mut self, raw: &RawJson) {
+        push_raw(&mut self.0, raw);
+    }
+    fn data(&mut self, data: Option<&[u8]>) {
+        push_base64(&mut self.0, data);
+    }
+}
+
+/// Sums up how long the JSON would be, in bytes.
+#[derive(Default)]
+pub struct JsonLength(u64);
+
+impl JsonLength {
+    /// The sum so far.
+    #[must_use]
+    pub fn get(&self) -> u64 {
+        self.0
+    }
+}
+
+impl JsonSink for JsonLength {
+    fn plain(&mut self, text: &str) {
+        self.0 += text.len() as u64;
+    }
+    fn number(&mut self, number: u64) {
+        self.0 += u64::from(number.checked_ilog10().unwrap_or(0)) + 1;
+    }
+    fn string(&mut self, text: &str) {
+        self.0 += string_len(text);
+    }
+    fn raw(&mut self, raw: &RawJson) {
+        self.0 += raw_len(raw);
+    }
+    fn data(&mut self, data: Option<&[u8]>) {
+        self.0 += base64_len(data);
+    }
+}
+
 /// Appends `text` as a JSON string with its quotes.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');

@@ -112,6 +112,9 @@ fn section_ranges(bytes: &[u8], valid: usize) -> Result<[Range<usize>; 5], Inval
         if scanner.at_end() {
             return Err(XmlRoot);
         }
+        if scanner.take_tag("<", SUMMARY_ROOT) {
+            return Ok(());
+        }
         match scanner.next()? {
             Markup::Start { name, plain, empty } => {
                 let (prefix, local) = split_name(name);
@@ -133,10 +136,14 @@ fn section_ranges(bytes: &[u8], valid: usize) -> Result<[Range<usize>; 5], Inval
 fn read_section(scanner: &mut Scanner<'_>, section: Section) -> Result<Range<usize>, InvalidSummaryReason> {
     use InvalidSummaryReason::{XmlStructure, XmlSyntax};
     let name = section.as_str().as_bytes();
-    let empty = match next_between(scanner)? {
-        Markup::Start { name: found, plain: true, empty } if found == name => empty,
-        Markup::End { name } if name != SUMMARY_ROOT.as_bytes() => return Err(XmlSyntax),
-        _ => return Err(XmlStructure),
+    let empty = if scanner.take_tag("<", section.as_str()) {
+        false
+    } else {
+        match next_between(scanner)? {
+            Markup::Start { name: found, plain: true, empty } if found == name => empty,
+            Markup::End { name } if name != SUMMARY_ROOT.as_bytes() => return Err(XmlSyntax),
+            _ => return Err(XmlStructure),
+        }
     };
     let start = scanner.position();
     if empty {
@@ -144,6 +151,9 @@ fn read_section(scanner: &mut Scanner<'_>, section: Section) -> Result<Range<usi
     }
     let mut range = start..start;
     loop {
+        if scanner.take_tag("</", section.as_str()) {
+            return Ok(range);
+        }
         match scanner.next()? {
             Markup::Text { range: text } => range = text,
             Markup::End { name: found } if found == name => return Ok(range),

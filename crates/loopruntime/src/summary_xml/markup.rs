@@ -76,6 +76,19 @@ impl<'a> Scanner<'a> {
         }
     }
 
+    /// Passes over a tag in its canonical spelling, if it stands here: `open`, the name, `>`.
+    pub(super) fn take_tag(&mut self, open: &str, name: &str) -> bool {
+        let after = self
+            .rest()
+            .strip_prefix(open.as_bytes())
+            .and_then(|rest| rest.strip_prefix(name.as_bytes()))
+            .and_then(|rest| rest.strip_prefix(b">"));
+        if after.is_some() {
+            self.at += open.len() + name.len() + 1;
+        }
+        after.is_some()
+    }
+
     fn rest(&self) -> &'a [u8] {
         self.bytes.get(self.at..).unwrap_or_default()
     }

@@ -21,9 +21,9 @@ pub(super) fn text_end(bytes: &[u8], valid: usize, quote: Quote) -> Result<usize
     const SYNTAX: InvalidSummaryReason = InvalidSummaryReason::XmlSyntax;
     let mut at = 0;
     loop {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let step = plain_len(rest);
-        at += step;
+        if quote == Quote::None {
+            at += plain_len(bytes.get(at..).unwrap_or_default());
+        }
         let Some(&byte) = bytes.get(at) else {
             // A value must be closed; text may run to the end.
             return if quote == Quote::None && at <= valid { Ok(at) } else { Err(SYNTAX) };
@@ -45,6 +45,7 @@ pub(super) fn text_end(bytes: &[u8], valid: usize, quote: Quote) -> Result<usize
                 }
                 at += 1;
             }
+            (b'\t' | b'\n' | b'\r', _) => at += 1,
             (0..0x20, _) => return Err(SYNTAX),
             _ => at += 1,
         }
@@ -111,34 +112,42 @@ fn resolve_reference(bytes: &[u8]) -> Option<(char, usize)> {
         }
         return None;
     }
-    [("lt;", '<'), ("gt;", '>'), ("amp;", '&'), ("apos;", '\''), ("quot;", '"')]
-        .into_iter()
-        .find(|(name, _)| body.starts_with(name.as_bytes()))
-        .map(|(name, character)| (character, name.len() + 1))
+    match body {
+        [b'l', b't', b';', ..] => Some(('<', 4)),
+        [b'g', b't', b';', ..] => Some(('>', 4)),
+        [b'a', b'm', b'p', b';', ..] => Some(('&', 5)),
+        [b'a', b'p', b'o', b's', b';', ..] => Some(('\'', 6)),
+        [b'q', b'u', b'o', b't', b';', ..] => Some(('"', 6)),
+        _ => None,
+    }
 }
 
 fn closes_cdata(bytes: &[u8], at: usize) -> bool {
     at.checked_sub(2).and_then(|from| bytes.get(from..at)) == Some(b"]]")
 }
 
-/// How many leading bytes need no look: whole chunks by a loop that compiles to vector instructions, then
-/// byte by byte.
+/// How many leading bytes need no look: long chunks by a loop that compiles to vector instructions, then
+/// short chunks, then single bytes.
 fn plain_len(bytes: &[u8]) -> usize {
-    let (chunks, _) = bytes.as_chunks::<64>();
-    let whole = chunks
-        .iter()
-        .position(|chunk| chunk.iter().fold(false, |any, &byte| any | is_special(byte)))
-        .unwrap_or(chunks.len())
-        * 64;
-    let rest = bytes.get(whole..).unwrap_or_default();
-    whole + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
+    let long = plain_chunks::<64>(bytes);
+    let rest = bytes.get(long..).unwrap_or_default();
+    let short = plain_chunks::<16>(rest);
+    let rest = rest.get(short..).unwrap_or_default();
+    long + short + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
 }
 
-/// Bytes that may end text or be forbidden in it. Written without branches.
+/// How many leading bytes lie in whole chunks without a special byte.
+fn plain_chunks<const N: usize>(bytes: &[u8]) -> usize {
+    let (chunks, _) = bytes.as_chunks::<N>();
+    let special = |chunk: &[u8; N]| chunk.iter().fold(false, |any, &byte| any | is_special(byte));
+    chunks.iter().position(special).unwrap_or(chunks.len()) * N
+}
+
+/// Bytes that may end text or be forbidden in it; quotes matter only inside attribute values, which are
+/// looked at byte by byte. Written without branches.
 fn is_special(byte: u8) -> bool {
     let control = (byte < 0x20) & (byte != b'\n') & (byte != b'\t') & (byte != b'\r');
-    let quote = (byte == b'"') | (byte == b'\'');
-    control | quote | (byte == b'<') | (byte == b'>') | (byte == b'&') | (byte == 0xef)
+    control | (byte == b'<') | (byte == b'>') | (byte == b'&') | (byte == 0xef)
 }
 
 #[cfg(test)]

@@ -1,0 +1,423 @@
+//! The choice of the tail that stays verbatim, and the cut that makes room when there is no choice.
+
+use epitome_loop::{Block, KeepRecent, Message, tail_estimate, validate_depth};
+use thiserror::Error;
+
+use crate::history::{HistoryError, OpenCalls};
+
+/// Where the head ends and the kept tail begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TailChoice {
+    /// How many messages, from the first, are to be summarized; the rest is kept.
+    pub head: usize,
+    /// Estimated tokens of each message: a quarter of its core JSON.
+    pub message_tokens: Vec<u64>,
+}
+
+/// The tail cannot be chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum TailError {
+    /// `keep_recent.segments` is zero.
+    #[error("the kept tail must hold at least one segment")]
+    MaxSegments,
+    /// `keep_recent.tokens` is zero.
+    #[error("the kept tail must hold at least one token")]
+    MaxTokens,
+    /// The derived prefix is longer than the transcript.
+    #[error("the derived prefix is longer than the transcript")]
+    DerivedPrefix,
+    /// There is no message.
+    #[error("the transcript is empty")]
+    Transcript,
+    /// Tool results nest too deep.
+    #[error("message {message}: tool results nest too deep")]
+    BlockDepth {
+        /// Index of the message.
+        message: usize,
+    },
+    /// The first message after the derived prefix is not the user's.
+    #[error("message {message}: a segment begins with the user")]
+    SegmentAnchor {
+        /// Index of the message.
+        message: usize,
+    },
+    /// A call has no id, or the id of a call that is still open.
+    #[error("message {message}: a tool call has no id of its own")]
+    ToolCall {
+        /// Index of the message.
+        message: usize,
+    },
+    /// A result answers no open call.
+    #[error("message {message}: a tool result answers no open call")]
+    ToolResult {
+        /// Index of the message.
+        message: usize,
+    },
+    /// A call is never answered.
+    #[error("message {message}: a tool call is never answered")]
+    OrphanToolCall {
+        /// Index of the message that holds the call.
+        message: usize,
+    },
+    /// A call in the derived prefix is answered after it.
+    #[error("message {message}: a tool result answers a call in the derived prefix")]
+    DerivedToolPair {
+        /// Index of the result.
+        message: usize,
+    },
+}
+
+impl TailError {
+    /// The stable name of the fault, as the reference vectors spell it.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::MaxSegments => "max_segments",
+            Self::MaxTokens => "max_tokens",
+            Self::DerivedPrefix => "derived_prefix",
+            Self::Transcript => "transcript",
+            Self::BlockDepth { .. } => "block_depth",
+            Self::SegmentAnchor { .. } => "segment_anchor",
+            Self::ToolCall { .. } => "tool_call",
+            Self::ToolResult { .. } => "tool_result",
+            Self::OrphanToolCall { .. } => "orphan_tool_call",
+            Self::DerivedToolPair { .. } => "derived_tool_pair",
+        }
+    }
+}
+
+/// Chooses the tail that stays verbatim (spec: runtime, choosing the tail).
+///
+/// Segments start at user messages after the derived prefix, which holds what stems from an earlier summary.
+/// The newest segment is always kept; older ones are added while segments and estimated tokens stay within
+/// `keep`; then the cut moves to earlier segments until no call is parted from its result. Linear.
+///
+/// # Errors
+/// [`TailError`] for limits of zero, an empty transcript, and transcripts whose order or pairing is damaged.
+pub fn select_tail(
+    transcript: &[Message],
+    derived_prefix: usize,
+    keep: KeepRecent,
+) -> Result<TailChoice, TailError> {
+    let outline = Outline::of(transcript, derived_prefix, keep)?;
+    Ok(TailChoice { head: outline.cut(keep), message_tokens: outline.message_tokens })
+}
+
+/// A cut inside the newest segment: what it keeps is the segment's user message and its newest exchanges.
+///
+/// The commonest agent session is one user message followed by hundreds of tool exchanges; between segments
+/// there is nothing to cut there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InsideSegment {
+    /// Index of the user message that opens the newest segment; it is kept verbatim.
+    pub anchor: usize,
+    /// Index of the first exchange that is kept. Everything before it but the anchor is to be summarized.
+    pub tail: usize,
+}
+
+/// How a compaction divided a transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TailCut {
+    /// Between two segments: the first messages up to this count are summarized.
+    BetweenSegments {
+        /// How many messages are summarized.
+        head: usize,
+    },
+    /// Inside the newest segment.
+    InsideSegment(InsideSegment),
+}
+
+impl TailCut {
+    /// Indices of the messages that stay, ascending.
+    pub fn kept(self, len: usize) -> impl Iterator<Item = usize> {
+        let (anchor, tail) = match self {
+            Self::BetweenSegments { head } => (None, head),
+            Self::InsideSegment(InsideSegment { anchor, tail }) => (Some(anchor), tail),
+        };
+        anchor.into_iter().chain(tail..len)
+    }
+
+    /// Indices of the messages that are summarized, ascending.
+    pub fn summarized(self) -> impl Iterator<Item = usize> {
+        let (anchor, tail) = match self {
+            Self::BetweenSegments { head } => (None, head),
+            Self::InsideSegment(InsideSegment { anchor, tail }) => (Some(anchor), tail),
+        };
+        (0..tail).filter(move |&at| Some(at) != anchor)
+    }
+}
+
+/// Cuts inside the newest segment, between whole exchanges (an assistant message with its calls and all their
+/// results), so that the user message that opens the segment and as many newest exchanges as `budget`
+/// estimated tokens hold are kept. The newest exchange is kept even if it alone is over the budget.
+///
+/// Returns `None` when the segment has no exchange that could be summarized.
+///
+/// # Errors
+/// As [`select_tail`].
+pub fn cut_inside_segment(
+    transcript: &[Message],
+    derived_prefix: usize,
+    budget: u64,
+) -> Result<Option<InsideSegment>, TailError> {
+    let keep = KeepRecent { segments: 1, tokens: epitome_loop::TokenCount(budget.max(1)) };
+    let outline = Outline::of(transcript, derived_prefix, keep)?;
+    let Some(&newest) = outline.segments.last() else { return Ok(None) };
+    // A user message that stands between a call and its result cannot open the tail.
+    let anchor = outline.move_to_whole_pairs(newest);
+    let anchor_tokens = outline.message_tokens.get(anchor).copied().unwrap_or(0);
+    let mut open_results = 0_usize;
+    let mut kept = anchor_tokens;
+    let mut tail = None;
+    for at in (anchor + 1..transcript.len()).rev() {
+        kept = kept.saturating_add(outline.message_tokens.get(at).copied().unwrap_or(0));
+        let Some(message) = transcript.get(at) else { break };
+        match message {
+            Message::ToolResult { .. } => open_results += 1,
+            Message::Assistant { .. } => {
+                // Every call is answered after it, so going back each one closes a result that was met.
+                open_results = open_results.saturating_sub(message.tool_calls().count());
+                if open_results == 0 && !continues_previous(message) {
+                    if kept > budget && tail.is_some() {
+                        break;
+                    }
+                    tail = Some(at);
+                }
+            }
+            Message::User { .. } | Message::System { .. } => {}
+        }
+    }
+    // Something must be left to summarize besides what an earlier summary already says.
+    let found = tail.filter(|&tail| tail > anchor + 1 || anchor > derived_prefix);
+    Ok(found.map(|tail| InsideSegment { anchor, tail }))
+}
+
+/// Where the exchange starts whose calls still wait for results at the very end of a transcript: an
+/// obligation of the newest turn, which stays whatever is cut. `None` when nothing is open, or when an open
+/// call is followed by more than results, which only a repair can mend.
+#[must_use]
+pub fn open_exchange(transcript: &[Message]) -> Option<usize> {
+    let start = transcript.iter().rposition(|message| !matches!(message, Message::ToolResult { .. }))?;
+    let calls = transcript.get(start)?.tool_calls().count();
+    let results = transcript.len() - start - 1;
+    (calls > results).then_some(start)
+}
+
+/// Some providers answer a server-side call at the front of the next assistant message; such a message
+/// belongs to the one before it.
+fn continues_previous(message: &Message) -> bool {
+    let first = message.blocks().iter().find(|block| !matches!(block, Block::Thinking(_)));
+    matches!(first, Some(Block::Opaque(opaque)) if opaque.kind.ends_with("_result"))
+}
+
+/// Whether a tail of this size and a summary of the largest size leave room below the limit.
+#[must_use]
+pub fn retained_tail_fits(tail_tokens: u64, max_summary_tokens: u64, input_limit: u64) -> bool {
+    tail_tokens.checked_add(max_summary_tokens).is_some_and(|needed| needed < input_limit)
+}
+
+/// What one walk over a transcript learns.
+struct Outline {
+    message_tokens: Vec<u64>,
+    /// Where segments start, ascending.
+    segments: Vec<usize>,
+    /// For each result, the message that holds its call.
+    answered: Vec<Option<usize>>,
+}
+
+impl Outline {
+    fn of(transcript: &[Message], derived_prefix: usize, keep: KeepRecent) -> Result<Self, TailError> {
+        if keep.segments == 0 {
+            return Err(TailError::MaxSegments);
+        }
+        if keep.tokens.get() == 0 {
+            return Err(TailError::MaxTokens);
+        }
+        if transcript.is_empty() {
+            return Err(TailError::Transcript);
+        }
+        if derived_prefix > transcript.len() {
+            return Err(TailError::DerivedPrefix);
+        }
+        if let Err(epitome_loop::TranscriptError::Depth { message }) = validate_depth(transcript) {
+            return Err(TailError::BlockDepth { message });
+        }
+        let mut outline = Self {
+            message_tokens: Vec::with_capacity(transcript.len()),
+            segments: Vec::new(),
+            answered: Vec::with_capacity(transcript.len()),
+        };
+        let mut open = OpenCalls::default();
+        for (at, message) in transcript.iter().enumerate() {
+            let user = matches!(message, Message::User { .. });
+            if at == derived_prefix && !user {
+                return Err(TailError::SegmentAnchor { message: at });
+            }
+            if at >= derived_prefix && user {
+                outline.segments.push(at);
+            }
+            outline.message_tokens.push(tail_estimate(message));
+            outline.answered.push(open.follow(at, message).map_err(pairing_error)?);
+        }
+        if let Some(message) = open.first() {
+            return Err(TailError::OrphanToolCall { message });
+        }
+        let parted = |(at, call): (usize, &Option<usize>)| {
+            let call = (*call)?;
+            (call < derived_prefix && at >= derived_prefix).then_some(at)
+        };
+        match outline.answered.iter().enumerate().find_map(parted) {
+            Some(message) => Err(TailError::DerivedToolPair { message }),
+            None => Ok(outline),
+        }
+    }
+
+    /// Where to cut: after the choice by size, moved earlier until no pair is parted.
+    fn cut(&self, keep: KeepRecent) -> usize {
+        let Some((&newest, older)) = self.segments.split_last() else { return self.message_tokens.len() };
+        let mut cut = newest;
+        let mut kept = self.tokens_between(newest, self.message_tokens.len());
+        let mut segments = 1;
+        for &start in older.iter().rev() {
+            kept = kept.saturating_add(self.tokens_between(start, cut));
+            segments += 1;
+            if segments > keep.segments || kept > keep.tokens.get() {
+                break;
+            }
+            cut = start;
+        }
+        self.move_to_whole_pairs(cut)
+    }
+
+    /// Each result is looked at once, so however often the cut moves, the walk is linear.
+    fn move_to_whole_pairs(&self, mut cut: usize) -> usize {
+        let mut checked_from = self.answered.len();
+        loop {
+            let newly_kept = self.answered.get(cut..checked_from).unwrap_or_default();
+            let earliest = newly_kept.iter().flatten().copied().min().unwrap_or(cut);
+            if earliest >= cut {
+                return cut;
+            }
+            checked_from = cut;
+            let segment = self.segments.partition_point(|&start| start <= earliest);
+            cut = segment.checked_sub(1).and_then(|at| self.segments.get(at)).copied().unwrap_or(0);
+        }
+    }
+
+    fn tokens_between(&self, from: usize, to: usize) -> u64 {
+        let tokens = self.message_tokens.get(from..to).unwrap_or_default();
+        tokens.iter().fold(0, |sum, &tokens| sum.saturating_add(tokens))
+    }
+}
+
+fn pairing_error(fault: HistoryError) -> TailError {
+    match fault {
+        HistoryError::ToolCall { message } => TailError::ToolCall { message },
+        HistoryError::Anchor { message } => TailError::SegmentAnchor { message },
+        HistoryError::OrphanToolCall { message } => TailError::OrphanToolCall { message },
+        HistoryError::ToolResult { message } | HistoryError::Interrupted { message } => {
+            TailError::ToolResult { message }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use epitome_loop::{TokenCount, ToolUse};
+
+    fn call(id: &str) -> Message {
+        let call = Block::ToolUse(ToolUse::new(id, "tool", None, None));
+        Message::Assistant { blocks: [call].into(), usage: None }
+    }
+
+    fn result(id: &str) -> Message {
+        Message::tool_result(id, "r", false)
+    }
+
+    fn keep(segments: u64, tokens: u64) -> KeepRecent {
+        KeepRecent { segments, tokens: TokenCount(tokens) }
+    }
+
+    fn one_user_session(exchanges: usize) -> Vec<Message> {
+        let mut transcript = vec![Message::user("fix the build")];
+        for at in 0..exchanges {
+            transcript.extend([call(&format!("c{at}")), result(&format!("c{at}"))]);
+        }
+        transcript
+    }
+
+    #[test]
+    fn the_cut_moves_until_no_pair_is_parted() {
+        // Each cut that would part a pair is pulled back over the next: one slide is not enough.
+        let transcript = [
+            Message::user("0"),
+            call("a"),
+            Message::user("1"),
+            result("a"),
+            call("b"),
+            Message::user("2"),
+            result("b"),
+        ];
+        assert_eq!(select_tail(&transcript, 0, keep(1, 1)).unwrap().head, 0);
+    }
+
+    #[test]
+    fn a_session_of_one_user_message_is_cut_inside() {
+        let transcript = one_user_session(10);
+        assert_eq!(select_tail(&transcript, 0, keep(1, 1)).unwrap().head, 0);
+        let exchange: u64 = transcript[1..3].iter().map(tail_estimate).sum();
+        let anchor = tail_estimate(&transcript[0]);
+        let cut = cut_inside_segment(&transcript, 0, anchor + 3 * exchange).unwrap();
+        assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 15 }));
+        let cut = TailCut::InsideSegment(cut.unwrap());
+        assert_eq!(cut.kept(21).collect::<Vec<_>>(), [0, 15, 16, 17, 18, 19, 20]);
+        assert_eq!(cut.summarized().collect::<Vec<_>>(), (1..15).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_newest_exchange_is_kept_whatever_its_size() {
+        let cut = cut_inside_segment(&one_user_session(3), 0, 1).unwrap();
+        assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 5 }));
+        assert_eq!(cut_inside_segment(&one_user_session(1), 0, 1), Ok(None));
+        assert_eq!(cut_inside_segment(&[Message::user("x")], 0, 1), Ok(None));
+    }
+
+    #[test]
+    fn parallel_calls_stay_with_all_their_results() {
+        let calls: Vec<Block> =
+            ["p", "q"].map(|id| Block::ToolUse(ToolUse::new(id, "tool", None, None))).into();
+        let transcript = [
+            Message::user("u"),
+            call("a"),
+            result("a"),
+            Message::Assistant { blocks: calls.into(), usage: None },
+            result("q"),
+            Message::user("folded"),
+            result("p"),
+            Message::user("next"),
+        ];
+        assert_eq!(select_tail(&transcript, 0, keep(1, 1)).unwrap().head, 7);
+        // "folded" stands inside a pair, so it cannot open the tail.
+        let cut = cut_inside_segment(&transcript[..7], 0, 1).unwrap();
+        assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 3 }));
+    }
+
+    #[test]
+    fn an_open_call_of_the_newest_turn_is_found() {
+        let mut transcript = one_user_session(2);
+        assert_eq!(open_exchange(&transcript), None);
+        transcript.push(call("open"));
+        assert_eq!(open_exchange(&transcript), Some(5));
+        transcript.push(Message::user("are you there?"));
+        assert_eq!(open_exchange(&transcript), None);
+    }
+
+    #[test]
+    fn fits_means_room_is_left() {
+        assert!(retained_tail_fits(0, 0, 1));
+        assert!(!retained_tail_fits(50, 50, 100));
+        assert!(!retained_tail_fits(u64::MAX, 1, u64::MAX));
+    }
+}
