@@ -40,6 +40,10 @@ pub struct CompactionInputTooLarge {
 pub fn fit_input(input: &CompactionInput, limit: u64) -> Result<FittedInput, CompactionInputTooLarge> {
     let lengths: Vec<u64> = input.transcript().iter().map(message_len).collect();
     let mut size = frame_len(input) + joined_len(lengths.iter().copied());
+    // Where there is no room at all, leaving out is pointless; the whole size is reported, as by the reference.
+    if limit == 0 {
+        return Err(CompactionInputTooLarge { limit, size });
+    }
     let mut stubs: Vec<(usize, Message)> = Vec::new();
     for (at, (message, len)) in input.transcript().iter().zip(lengths).enumerate() {
         if size <= limit {
