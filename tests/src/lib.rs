@@ -1,1 +1,11 @@
-//! Suites that cross layers.
+//! Suites that cross layers: conformance with the reference's vectors, public fault cases, and evidence for
+//! the project's promises.
+
+pub mod conformance;
+mod reference_form;
+mod second_judge;
+mod vectors;
+
+pub use reference_form::{ReadError, read_message, read_messages};
+pub use second_judge::{SecondVerdict, second_judge};
+pub use vectors::{VectorCase, VectorError, read_vectors, with_deep_stack};

@@ -1,0 +1,65 @@
+//! `conformance DIR [NAME...]`: compares our functions with the vectors of a folder.
+
+#![expect(clippy::print_stderr, reason = "a command line speaks to its terminal")]
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use epitome_tests::conformance::{self, FileReport, Suite, print_reports, suite};
+use epitome_tests::with_deep_stack;
+
+/// Compares our functions with the vectors of a folder; exit code 1 when any answer differs.
+#[derive(Parser)]
+struct Cli {
+    /// Folder of `NAME.jsonl` files.
+    dir: PathBuf,
+    /// Only these files, without their ending.
+    names: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    match run(&Cli::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Whether every answer is equal, or stricter for a named reason.
+fn run(cli: &Cli) -> Result<bool, Box<dyn std::error::Error>> {
+    let files = conformance::files_of(&cli.dir).map_err(|error| format!("{}: {error}", cli.dir.display()))?;
+    for name in &cli.names {
+        if suite(name).is_none() {
+            return Err(format!("{name}: not covered").into());
+        }
+        if !files.iter().any(|(file, _)| file == name) {
+            return Err(format!("{name}: no such file in {}", cli.dir.display()).into());
+        }
+    }
+    let wanted = |name: &String| cli.names.is_empty() || cli.names.contains(name);
+    let (covered, uncovered): (Vec<_>, Vec<_>) = files
+        .into_iter()
+        .filter(|(name, _)| wanted(name))
+        .map(|(name, path)| (suite(&name), name, path))
+        .partition(|(suite, _, _)| suite.is_some());
+    let reports = with_deep_stack(|| {
+        let runs = covered.iter().filter_map(|(suite, _, path)| Some((suite.as_ref()?, path)));
+        runs.map(|(suite, path): (&&Suite, _)| conformance::run(suite, path))
+            .collect::<Result<Vec<FileReport>, _>>()
+    })??;
+    let mut out = io::stdout().lock();
+    print_reports(&mut out, &reports)?;
+    if !uncovered.is_empty() {
+        let names: Vec<_> = uncovered.iter().map(|(_, name, _)| name.as_str()).collect();
+        io::Write::write_fmt(&mut out, format_args!("not covered: {}\n", names.join(", ")))?;
+    }
+    if reports.is_empty() {
+        return Err("no covered vector file in this folder".into());
+    }
+    Ok(reports.iter().all(|report| report.different.is_empty()))
+}

@@ -1,0 +1,80 @@
+//! Compares our functions with the reference's vectors, file by file.
+
+mod compaction_input;
+mod history;
+mod judgment;
+mod output;
+mod policy;
+mod report;
+mod summary_xml;
+mod text_form;
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde_json::Value;
+
+use crate::vectors::{VectorError, read_vectors};
+
+pub use judgment::Judgment;
+pub use report::{FileReport, print_reports};
+
+/// How the cases of one vector file are judged.
+pub struct Suite {
+    /// The file's name without its ending.
+    pub name: &'static str,
+    /// Judges one case.
+    pub judge: fn(input: &Value, expect: &Value) -> Judgment,
+}
+
+/// Every file that is covered.
+pub const SUITES: &[Suite] = &[
+    Suite { name: "candidate", judge: history::candidate },
+    Suite { name: "fit", judge: compaction_input::fit },
+    Suite { name: "hustle_name", judge: policy::hustle_name },
+    Suite { name: "input_wire", judge: compaction_input::input_wire },
+    Suite { name: "limits", judge: policy::limits },
+    Suite { name: "message_json", judge: text_form::message_json },
+    Suite { name: "output_struct", judge: output::output_struct },
+    Suite { name: "policy", judge: policy::policy },
+    Suite { name: "projection", judge: history::projection },
+    Suite { name: "retained_history", judge: history::retained_history },
+    Suite { name: "retained_tail_fits", judge: history::retained_tail_fits },
+    Suite { name: "summary_xml", judge: summary_xml::summary_xml },
+    Suite { name: "tail", judge: history::tail },
+];
+
+/// The suite of a file's name.
+#[must_use]
+pub fn suite(name: &str) -> Option<&'static Suite> {
+    SUITES.iter().find(|suite| suite.name == name)
+}
+
+/// Judges every case of one file. Call it inside [`crate::with_deep_stack`].
+///
+/// # Errors
+/// [`VectorError`] when the file cannot be read.
+pub fn run(suite: &Suite, file: &Path) -> Result<FileReport, VectorError> {
+    let mut report = FileReport::new(suite.name);
+    for case in read_vectors(file)? {
+        report.count(&case.id, (suite.judge)(&case.input, &case.expect));
+    }
+    Ok(report)
+}
+
+/// The vector files of a folder with their names, sorted.
+///
+/// # Errors
+/// The error of reading the folder.
+pub fn files_of(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
+        if let Some(name) = name.filter(|_| path.extension().is_some_and(|ending| ending == "jsonl")) {
+            files.push((name, path));
+        }
+    }
+    files.sort();
+    Ok(files)
+}

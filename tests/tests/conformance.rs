@@ -1,0 +1,94 @@
+//! Our functions against the committed vectors of the reference: one test a file.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::Path;
+
+use epitome_tests::conformance::{self, FileReport, print_reports};
+use epitome_tests::with_deep_stack;
+
+fn compare(name: &str) -> FileReport {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("vectors/reference/{name}.jsonl"));
+    let suite = conformance::suite(name).unwrap();
+    let report = with_deep_stack(|| conformance::run(suite, &file)).unwrap().unwrap();
+    let mut shown = Vec::new();
+    print_reports(&mut shown, std::slice::from_ref(&report)).unwrap();
+    assert!(report.different.is_empty(), "{}", String::from_utf8_lossy(&shown));
+    assert!(report.equal > report.cases / 2, "{}", String::from_utf8_lossy(&shown));
+    report
+}
+
+#[test]
+fn candidate() {
+    compare("candidate");
+}
+
+#[test]
+fn fit() {
+    compare("fit");
+}
+
+#[test]
+fn hustle_name() {
+    compare("hustle_name");
+}
+
+#[test]
+fn input_wire() {
+    compare("input_wire");
+}
+
+#[test]
+fn limits() {
+    compare("limits");
+}
+
+#[test]
+fn message_json() {
+    compare("message_json");
+}
+
+#[test]
+fn output_struct() {
+    compare("output_struct");
+}
+
+#[test]
+fn policy() {
+    compare("policy");
+}
+
+#[test]
+fn projection() {
+    compare("projection");
+}
+
+#[test]
+fn retained_history() {
+    compare("retained_history");
+}
+
+#[test]
+fn retained_tail_fits() {
+    compare("retained_tail_fits");
+}
+
+#[test]
+fn tail() {
+    compare("tail");
+}
+
+#[test]
+fn summary_xml() {
+    let report = compare("summary_xml");
+    assert!(report.stricter.keys().all(|class| *class == "xml-1.0-forbids"), "{:?}", report.stricter);
+}
+
+#[test]
+fn every_suite_has_its_vectors() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/reference");
+    let files = conformance::files_of(&folder).unwrap();
+    let files: Vec<_> = files.iter().map(|(name, _)| name.as_str()).collect();
+    let suites: Vec<_> = conformance::SUITES.iter().map(|suite| suite.name).collect();
+    assert_eq!(suites, files);
+}
