@@ -100,8 +100,14 @@ pub fn select_tail(
     derived_prefix: usize,
     keep: KeepRecent,
 ) -> Result<TailChoice, TailError> {
-    let outline = Outline::of(transcript, derived_prefix, keep)?;
-    Ok(TailChoice { head: outline.cut(keep), message_tokens: outline.message_tokens })
+    if keep.segments == 0 {
+        return Err(TailError::MaxSegments);
+    }
+    if keep.tokens.get() == 0 {
+        return Err(TailError::MaxTokens);
+    }
+    let outline = SegmentOutline::of(transcript, derived_prefix)?;
+    Ok(TailChoice { head: outline.between_segments(keep), message_tokens: outline.message_tokens })
 }
 
 /// A cut inside the newest segment: what it keeps is the segment's user message and its newest exchanges.
@@ -148,51 +154,6 @@ impl TailCut {
     }
 }
 
-/// Cuts inside the newest segment, between whole exchanges (an assistant message with its calls and all their
-/// results), so that the user message that opens the segment and as many newest exchanges as `budget`
-/// estimated tokens hold are kept. The newest exchange is kept even if it alone is over the budget.
-///
-/// Returns `None` when the segment has no exchange that could be summarized.
-///
-/// # Errors
-/// As [`select_tail`].
-pub fn cut_inside_segment(
-    transcript: &[Message],
-    derived_prefix: usize,
-    budget: u64,
-) -> Result<Option<InsideSegment>, TailError> {
-    let keep = KeepRecent { segments: 1, tokens: epitome_loop::TokenCount(budget.max(1)) };
-    let outline = Outline::of(transcript, derived_prefix, keep)?;
-    let Some(&newest) = outline.segments.last() else { return Ok(None) };
-    // A user message that stands between a call and its result cannot open the tail.
-    let anchor = outline.move_to_whole_pairs(newest);
-    let anchor_tokens = outline.message_tokens.get(anchor).copied().unwrap_or(0);
-    let mut open_results = 0_usize;
-    let mut kept = anchor_tokens;
-    let mut tail = None;
-    for at in (anchor + 1..transcript.len()).rev() {
-        kept = kept.saturating_add(outline.message_tokens.get(at).copied().unwrap_or(0));
-        let Some(message) = transcript.get(at) else { break };
-        match message {
-            Message::ToolResult { .. } => open_results += 1,
-            Message::Assistant { .. } => {
-                // Every call is answered after it, so going back each one closes a result that was met.
-                open_results = open_results.saturating_sub(message.tool_calls().count());
-                if open_results == 0 && !continues_previous(message) {
-                    if kept > budget && tail.is_some() {
-                        break;
-                    }
-                    tail = Some(at);
-                }
-            }
-            Message::User { .. } | Message::System { .. } => {}
-        }
-    }
-    // Something must be left to summarize besides what an earlier summary already says.
-    let found = tail.filter(|&tail| tail > anchor + 1 || anchor > derived_prefix);
-    Ok(found.map(|tail| InsideSegment { anchor, tail }))
-}
-
 /// Where the exchange starts whose calls still wait for results at the very end of a transcript: an
 /// obligation of the newest turn, which stays whatever is cut. `None` when nothing is open, or when an open
 /// call is followed by more than results, which only a repair can mend.
@@ -217,23 +178,26 @@ pub fn retained_tail_fits(tail_tokens: u64, max_summary_tokens: u64, input_limit
     tail_tokens.checked_add(max_summary_tokens).is_some_and(|needed| needed < input_limit)
 }
 
-/// What one walk over a transcript learns.
-struct Outline {
+/// What one walk over a transcript learns: its segments, its pairs, and what each message would take. Cuts of
+/// any size can be asked for without walking again.
+#[derive(Clone, Debug)]
+pub struct SegmentOutline {
     message_tokens: Vec<u64>,
+    derived_prefix: usize,
     /// Where segments start, ascending.
     segments: Vec<usize>,
+    /// Where an exchange starts and no pair would be parted, ascending.
+    exchanges: Vec<usize>,
     /// For each result, the message that holds its call.
     answered: Vec<Option<usize>>,
 }
 
-impl Outline {
-    fn of(transcript: &[Message], derived_prefix: usize, keep: KeepRecent) -> Result<Self, TailError> {
-        if keep.segments == 0 {
-            return Err(TailError::MaxSegments);
-        }
-        if keep.tokens.get() == 0 {
-            return Err(TailError::MaxTokens);
-        }
+impl SegmentOutline {
+    /// Walks over a transcript whose first `derived_prefix` messages stem from an earlier summary.
+    ///
+    /// # Errors
+    /// [`TailError`] for an empty transcript and for damaged order or pairing.
+    pub fn of(transcript: &[Message], derived_prefix: usize) -> Result<Self, TailError> {
         if transcript.is_empty() {
             return Err(TailError::Transcript);
         }
@@ -245,7 +209,9 @@ impl Outline {
         }
         let mut outline = Self {
             message_tokens: Vec::with_capacity(transcript.len()),
+            derived_prefix,
             segments: Vec::new(),
+            exchanges: Vec::new(),
             answered: Vec::with_capacity(transcript.len()),
         };
         let mut open = OpenCalls::default();
@@ -256,6 +222,10 @@ impl Outline {
             }
             if at >= derived_prefix && user {
                 outline.segments.push(at);
+            }
+            if open.is_empty() && matches!(message, Message::Assistant { .. }) && !continues_previous(message)
+            {
+                outline.exchanges.push(at);
             }
             outline.message_tokens.push(tail_estimate(message));
             outline.answered.push(open.follow(at, message).map_err(pairing_error)?);
@@ -273,11 +243,19 @@ impl Outline {
         }
     }
 
-    /// Where to cut: after the choice by size, moved earlier until no pair is parted.
-    fn cut(&self, keep: KeepRecent) -> usize {
+    /// Estimated tokens from this message on.
+    #[must_use]
+    pub fn tokens_from(&self, from: usize) -> u64 {
+        self.tokens_between(from, self.message_tokens.len())
+    }
+
+    /// How many messages are to be summarized when the cut lies between segments: after the choice by size,
+    /// moved earlier until no pair is parted.
+    #[must_use]
+    pub fn between_segments(&self, keep: KeepRecent) -> usize {
         let Some((&newest, older)) = self.segments.split_last() else { return self.message_tokens.len() };
         let mut cut = newest;
-        let mut kept = self.tokens_between(newest, self.message_tokens.len());
+        let mut kept = self.tokens_from(newest);
         let mut segments = 1;
         for &start in older.iter().rev() {
             kept = kept.saturating_add(self.tokens_between(start, cut));
@@ -288,6 +266,46 @@ impl Outline {
             cut = start;
         }
         self.move_to_whole_pairs(cut)
+    }
+
+    /// A cut inside the newest segment, between whole exchanges (an assistant message with its calls and all
+    /// their results): kept are the user message that opens the segment and as many newest exchanges as
+    /// `budget` estimated tokens hold. The newest exchange is kept even if it alone is over the budget.
+    ///
+    /// Returns `None` when nothing would be left to summarize.
+    #[must_use]
+    pub fn inside_segment(&self, budget: u64) -> Option<InsideSegment> {
+        let anchor = self.newest_anchor()?;
+        let mut kept = self.tokens_between(anchor, anchor + 1);
+        let mut tail = None;
+        let mut end = self.message_tokens.len();
+        for &start in self.exchanges.iter().rev().take_while(|&&start| start > anchor) {
+            kept = kept.saturating_add(self.tokens_between(start, end));
+            if kept > budget && tail.is_some() {
+                break;
+            }
+            tail = Some(start);
+            end = start;
+        }
+        self.worth_cutting(InsideSegment { anchor, tail: tail? })
+    }
+
+    /// The last resort when even the newest exchange is too large: only the user message that opens the
+    /// newest segment is kept.
+    #[must_use]
+    pub fn anchor_alone(&self) -> Option<InsideSegment> {
+        let anchor = self.newest_anchor()?;
+        self.worth_cutting(InsideSegment { anchor, tail: self.message_tokens.len() })
+    }
+
+    /// The newest user message that does not stand between a call and its result.
+    fn newest_anchor(&self) -> Option<usize> {
+        self.segments.last().map(|&newest| self.move_to_whole_pairs(newest))
+    }
+
+    /// Something must be summarized besides what an earlier summary already says.
+    fn worth_cutting(&self, cut: InsideSegment) -> Option<InsideSegment> {
+        (cut.tail > cut.anchor + 1 || cut.anchor > self.derived_prefix).then_some(cut)
     }
 
     /// Each result is looked at once, so however often the cut moves, the walk is linear.
@@ -348,6 +366,10 @@ mod tests {
         transcript
     }
 
+    fn cut_inside(transcript: &[Message], budget: u64) -> Option<InsideSegment> {
+        SegmentOutline::of(transcript, 0).unwrap().inside_segment(budget)
+    }
+
     #[test]
     fn the_cut_moves_until_no_pair_is_parted() {
         // Each cut that would part a pair is pulled back over the next: one slide is not enough.
@@ -369,7 +391,7 @@ mod tests {
         assert_eq!(select_tail(&transcript, 0, keep(1, 1)).unwrap().head, 0);
         let exchange: u64 = transcript[1..3].iter().map(tail_estimate).sum();
         let anchor = tail_estimate(&transcript[0]);
-        let cut = cut_inside_segment(&transcript, 0, anchor + 3 * exchange).unwrap();
+        let cut = cut_inside(&transcript, anchor + 3 * exchange);
         assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 15 }));
         let cut = TailCut::InsideSegment(cut.unwrap());
         assert_eq!(cut.kept(21).collect::<Vec<_>>(), [0, 15, 16, 17, 18, 19, 20]);
@@ -378,10 +400,10 @@ mod tests {
 
     #[test]
     fn the_newest_exchange_is_kept_whatever_its_size() {
-        let cut = cut_inside_segment(&one_user_session(3), 0, 1).unwrap();
+        let cut = cut_inside(&one_user_session(3), 1);
         assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 5 }));
-        assert_eq!(cut_inside_segment(&one_user_session(1), 0, 1), Ok(None));
-        assert_eq!(cut_inside_segment(&[Message::user("x")], 0, 1), Ok(None));
+        assert_eq!(cut_inside(&one_user_session(1), 1), None);
+        assert_eq!(cut_inside(&[Message::user("x")], 1), None);
     }
 
     #[test]
@@ -400,7 +422,7 @@ mod tests {
         ];
         assert_eq!(select_tail(&transcript, 0, keep(1, 1)).unwrap().head, 7);
         // "folded" stands inside a pair, so it cannot open the tail.
-        let cut = cut_inside_segment(&transcript[..7], 0, 1).unwrap();
+        let cut = cut_inside(&transcript[..7], 1);
         assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 3 }));
     }
 

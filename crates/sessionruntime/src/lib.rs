@@ -1,7 +1,14 @@
 #![doc = include_str!("../README.md")]
 
+mod compaction;
+mod cutting;
+mod earlier_summary;
 mod fitting;
+mod outcome;
 mod wire;
 
+pub use compaction::{Demand, Ports, SessionContext, compact_once};
+pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
 pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit_input};
+pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
 pub use wire::{WIRE_VERSION, encode_input};

@@ -1,0 +1,315 @@
+//! One whole compaction: measure, decide, cut, summarize, prove, and count what would be sent instead.
+
+use std::sync::Arc;
+
+use epitome_loop::{
+    BasisPoints, CompactionInput, CompactionOutput, ContextBasis, ContextCounter, ContextLimits,
+    ContextMeasurement, InvalidSummary, InvalidSummaryReason, Message, ModelKey, PressureLevel, RawJson,
+    Request, RequestFingerprint, ResolvedLimits, SharedText, Summarizer, SummaryDraft, SummaryRequest,
+    SummaryTooLarge, TextEstimator, TokenCount, Trigger, ValidPolicy, core_json_len, resolve_context_limits,
+};
+use epitome_loopruntime::{
+    ConversationSummary, TailCut, Unavailable, judge_landing, landing_level, parse_summary,
+    retained_tail_fits,
+};
+
+use crate::cutting::{Cutting, without_opaque};
+use crate::earlier_summary::{EarlierSummary, leading_system};
+use crate::outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+
+/// A conversation as it stands before the next model call.
+#[derive(Clone, Debug)]
+pub struct SessionContext {
+    /// The model of the next call.
+    pub model: ModelKey,
+    /// What that model can hold.
+    pub limits: ContextLimits,
+    /// Tool definitions that go with the call.
+    pub tools: Arc<[RawJson]>,
+    /// The messages that would be sent, leading system ones included.
+    pub messages: Arc<[Message]>,
+    /// Tokens of parts that would be sent but are not known here.
+    pub unseen_tokens: TokenCount,
+    /// What an earlier compaction left at the head, if there was one.
+    pub earlier: Option<EarlierSummary>,
+    /// Which context this is.
+    pub basis: ContextBasis,
+    /// Which request this is.
+    pub request_fingerprint: RequestFingerprint,
+    /// Who asks for the compaction.
+    pub demand: Demand,
+}
+
+/// Who asks for a compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// The threshold of the policy decides.
+    Threshold,
+    /// Somebody asked; thresholds are not looked at.
+    Manual {
+        /// What the summary should pay attention to.
+        instructions: Option<SharedText>,
+    },
+}
+
+/// What a compaction needs from outside.
+#[derive(Clone)]
+pub struct Ports {
+    /// Counts whole requests and has the last word on every size.
+    pub counter: Arc<dyn ContextCounter>,
+    /// Sizes text for the summarizer while it works.
+    pub estimator: Arc<dyn TextEstimator>,
+    /// Makes the summary.
+    pub summarizer: Arc<dyn Summarizer>,
+}
+
+/// Compacts a session once, if its policy or its user says so.
+///
+/// The whole request is measured; the newest part that the policy keeps is set aside; the rest is summarized;
+/// the summary is rendered and read back under the strict grammar; the complete new request is built and
+/// counted by the same counter. Only a result that fits, shrank, and is legal for a provider is returned as
+/// compacted. Nothing is changed here: the caller puts the result in place, or keeps what it has.
+///
+/// Dropping the future at any point leaves no trace. Deadlines are the caller's.
+pub async fn compact_once(session: &SessionContext, policy: &ValidPolicy, ports: &Ports) -> Outcome {
+    let limits = match resolve_context_limits(
+        &session.model,
+        &session.limits,
+        policy.reserved_output(),
+        policy.safety_margin(),
+    ) {
+        Ok(limits) => limits,
+        Err(fault) => return refused(None, RefusalReason::ContextLimitUnknown(fault)),
+    };
+    let run = Run { session, policy, ports, limits };
+    let before = match run.measure(session.messages.clone()).await {
+        Ok(before) => before,
+        Err(fault) => return refused(None, RefusalReason::ContextCountFailed(fault)),
+    };
+    let level = run.pressure(&before);
+    if session.demand == Demand::Threshold && level < PressureLevel::Compact {
+        return Outcome::LeftAlone { measurement: before, level };
+    }
+    match run.compact(&before).await {
+        Ok(compaction) => Outcome::Compacted(Box::new(compaction)),
+        Err(reason) => refused(Some(before), reason),
+    }
+}
+
+fn refused(before: Option<ContextMeasurement>, reason: RefusalReason) -> Outcome {
+    Outcome::Refused(Box::new(Refusal { before, reason }))
+}
+
+/// One run over one session.
+struct Run<'a> {
+    session: &'a SessionContext,
+    policy: &'a ValidPolicy,
+    ports: &'a Ports,
+    limits: ResolvedLimits,
+}
+
+impl Run<'_> {
+    /// Counts the request that would carry these messages.
+    async fn measure(&self, messages: Arc<[Message]>) -> Result<ContextMeasurement, CountFailure> {
+        let request = Request {
+            model: self.session.model.clone(),
+            tools: self.session.tools.clone(),
+            messages,
+            unseen_tokens: self.session.unseen_tokens,
+        };
+        let count = self.ports.counter.count(&request).await.map_err(CountFailure::Counter)?;
+        if count.model != self.session.model {
+            return Err(CountFailure::OtherModel);
+        }
+        if Some(count.quality) != self.ports.counter.capability().quality {
+            return Err(CountFailure::OtherQuality);
+        }
+        Ok(ContextMeasurement {
+            basis: self.session.basis,
+            model: count.model,
+            request_fingerprint: self.session.request_fingerprint,
+            input_tokens: count.input_tokens,
+            input_limit: self.limits.input_limit,
+            quality: count.quality,
+        })
+    }
+
+    /// How pressing it is, by tokens and, where the policy sets a limit, by bytes.
+    fn pressure(&self, measurement: &ContextMeasurement) -> PressureLevel {
+        let occupancy = measurement.occupancy();
+        let over_bytes = self.policy.max_request_bytes().is_some_and(|limit| self.request_bytes() > limit);
+        if occupancy >= BasisPoints::FULL_SCALE || over_bytes {
+            return PressureLevel::HardLimit;
+        }
+        match self.policy.trigger() {
+            Trigger::Automatic { compact_at, .. } if occupancy >= compact_at => PressureLevel::Compact,
+            _ => PressureLevel::Normal,
+        }
+    }
+
+    fn request_bytes(&self) -> u64 {
+        let tools = self.session.tools.iter().map(|tool| tool.as_str().len() as u64);
+        tools.chain(self.session.messages.iter().map(core_json_len)).sum()
+    }
+
+    async fn compact(&self, before: &ContextMeasurement) -> Result<Compaction, RefusalReason> {
+        let messages = &self.session.messages;
+        let lead = leading_system(messages);
+        let earlier = self.session.earlier.as_ref();
+        let body = messages.get(lead..).unwrap_or_default();
+        let derived_prefix = earlier.map_or(0, |earlier| earlier.messages);
+        let cutting = Cutting::new(body, derived_prefix, self.policy.keep_recent())
+            .map_err(RefusalReason::Unavailable)?;
+        let cut = self.choose_cut(&cutting, lead).await?;
+        let kept: Vec<usize> = (0..lead).chain(cut.kept(body.len()).map(|at| lead + at)).collect();
+        let replaced: Vec<usize> = cut.summarized().map(|at| lead + at).collect();
+        cutting.check_tail(cut).map_err(RefusalReason::TailInvalid)?;
+
+        let (summary, draft) = self.summarize(&replaced, lead + derived_prefix).await?;
+        let kept_messages = kept.iter().filter_map(|&at| messages.get(at));
+        let (system, tail) = (kept_messages.clone().take(lead), kept_messages.skip(lead));
+        let rebuilt = system.cloned().chain([Message::user(summary.raw().clone())]).chain(tail.cloned());
+        let after = self.measure(rebuilt.collect()).await.map_err(RefusalReason::ContextCountFailed)?;
+        let landing = judge_landing(before, &after, self.policy.trigger()).map_err(|detail| {
+            RefusalReason::SummaryTooLarge(SummaryTooLarge { measurement: after.clone(), detail })
+        })?;
+        Ok(Compaction {
+            before: before.clone(),
+            after,
+            landing,
+            cut,
+            kept,
+            replaced,
+            summary_tokens: self.ports.estimator.estimate(summary.raw()),
+            summary,
+            left_out: draft.left_out,
+            dropped_characters: draft.sections.render().dropped_characters,
+            usage: draft.usage,
+        })
+    }
+
+    /// Chooses the largest tail, up to what the policy keeps, that leaves room for a summary of the largest
+    /// size below the level where the compaction should land. The tail is counted as it will be sent. If no
+    /// tail lands there, one that fits at all is taken; the landing then says so.
+    async fn choose_cut(&self, cutting: &Cutting<'_>, lead: usize) -> Result<TailCut, RefusalReason> {
+        let limit = self.limits.input_limit.get();
+        let summary = self.policy.max_summary_tokens().get();
+        let level = landing_level(self.policy.trigger());
+        let target = share_of(limit, level);
+        let fixed = self.count_kept(None, lead).await?;
+        let mut budget = cutting.wanted();
+        let mut fitting = None;
+        loop {
+            let Some(cut) = cutting.cut(budget) else {
+                // The tail holds everything: it yields until something is left to summarize.
+                if budget <= 1 {
+                    return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
+                }
+                budget /= 4;
+                continue;
+            };
+            let tail = self.count_kept(Some(cut), lead).await?;
+            if retained_tail_fits(tail, summary, target) {
+                return Ok(cut);
+            }
+            if retained_tail_fits(tail, summary, limit) {
+                fitting = Some(cut);
+            }
+            if budget <= 1 {
+                break;
+            }
+            // Scale by what the last tail really took; at least halve, so that this ends soon.
+            let room = target.saturating_sub(fixed).saturating_sub(summary);
+            let taken = tail.saturating_sub(fixed).max(1);
+            let scaled = u128::from(budget) * u128::from(room) / u128::from(taken);
+            budget = u64::try_from(scaled).unwrap_or(u64::MAX).min(budget / 2);
+        }
+        if let Some(cut) = fitting {
+            return Ok(cut);
+        }
+        let smallest = cutting.smallest();
+        let tail = self.count_kept(smallest, lead).await?;
+        match smallest {
+            Some(cut) if retained_tail_fits(tail, summary, limit) => Ok(cut),
+            _ => Err(RefusalReason::RetainedTailTooLarge {
+                tail_tokens: TokenCount(tail),
+                max_summary_tokens: self.policy.max_summary_tokens(),
+                input_limit: self.limits.input_limit,
+            }),
+        }
+    }
+
+    /// Counts the request without what a cut summarizes, and without a summary; without a cut, everything
+    /// but the conversation.
+    async fn count_kept(&self, cut: Option<TailCut>, lead: usize) -> Result<u64, RefusalReason> {
+        let messages = &self.session.messages;
+        let (system, body) = messages.split_at_checked(lead).unwrap_or_default();
+        let kept = cut.into_iter().flat_map(|cut| cut.kept(body.len())).filter_map(|at| body.get(at));
+        let kept = system.iter().chain(kept).cloned().collect();
+        let measured = self.measure(kept).await.map_err(RefusalReason::ContextCountFailed)?;
+        Ok(measured.input_tokens.get())
+    }
+
+    /// Summarizes what the cut takes out, and proves the summary before anybody may use it.
+    async fn summarize(
+        &self,
+        replaced: &[usize],
+        derived_until: usize,
+    ) -> Result<(ConversationSummary, SummaryDraft), RefusalReason> {
+        let previous = self.session.earlier.as_ref().and_then(|earlier| earlier.sections.clone());
+        // A typed earlier summary goes in as such; its message would only say the same again.
+        let first = if previous.is_some() { derived_until } else { 0 };
+        let head = replaced.iter().filter(|&&at| at >= first);
+        let head = head.filter_map(|&at| self.session.messages.get(at)).map(without_opaque);
+        let input = CompactionInput::new(
+            self.session.basis,
+            self.session.model.clone(),
+            self.session.request_fingerprint,
+            head.collect(),
+            self.policy.max_summary_tokens(),
+        )
+        .map_err(RefusalReason::Input)?;
+        let instructions = match &self.session.demand {
+            Demand::Manual { instructions } => instructions.clone(),
+            Demand::Threshold => None,
+        };
+        let request = SummaryRequest {
+            transcript: input.transcript().clone(),
+            previous,
+            instructions,
+            max_tokens: input.max_summary_tokens(),
+            max_bytes: None,
+            estimator: self.ports.estimator.clone(),
+        };
+        let draft = self.ports.summarizer.summarize(request).await.map_err(RefusalReason::ExecutionFailed)?;
+        let summary = prove(&input, &draft, &*self.ports.estimator).map_err(RefusalReason::InvalidSummary)?;
+        Ok((summary, draft))
+    }
+}
+
+/// Renders a draft and judges it as if it came from a stranger: budget, grammar, and identity with the input
+/// that this run is bound to.
+fn prove(
+    input: &CompactionInput,
+    draft: &SummaryDraft,
+    estimator: &dyn TextEstimator,
+) -> Result<ConversationSummary, InvalidSummary> {
+    let xml = draft.sections.render().xml;
+    if estimator.estimate(&xml) > input.max_summary_tokens() {
+        return Err(InvalidSummaryReason::TokenLimit.into());
+    }
+    let summary = parse_summary(xml.as_bytes())?;
+    CompactionOutput::new(
+        input.basis(),
+        input.model().clone(),
+        input.request_fingerprint(),
+        Some(&Message::user(summary.raw().clone())),
+    )?;
+    Ok(summary)
+}
+
+/// The share of a limit that a level stands for, rounded down.
+fn share_of(limit: u64, level: BasisPoints) -> u64 {
+    let share = u128::from(limit) * u128::from(level.get()) / u128::from(BasisPoints::FULL_SCALE.get());
+    u64::try_from(share).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,106 @@
+//! Where to cut a session: the tail yields to the room there is, step by step.
+
+use std::borrow::Cow;
+
+use epitome_loop::{Block, KeepRecent, Message, TokenCount};
+use epitome_loopruntime::{
+    HistoryError, SegmentOutline, TailCut, Unavailable, check_retained_history, open_exchange,
+};
+
+/// The possible cuts of one conversation, its leading system messages left aside.
+pub(crate) struct Cutting<'a> {
+    body: &'a [Message],
+    derived_prefix: usize,
+    /// From here on the newest turn waits for results; it stays whatever is cut.
+    open_from: usize,
+    /// Without it nothing is kept but what is open.
+    tail: Option<(KeepRecent, SegmentOutline)>,
+}
+
+impl<'a> Cutting<'a> {
+    pub(crate) fn new(
+        body: &'a [Message],
+        derived_prefix: usize,
+        keep: Option<KeepRecent>,
+    ) -> Result<Self, Unavailable> {
+        let open_from = open_exchange(body).unwrap_or(body.len());
+        let closed = body.get(..open_from).unwrap_or_default();
+        if closed.len() <= derived_prefix {
+            return Err(Unavailable::NothingToCompact);
+        }
+        let tail = match keep {
+            Some(keep) => {
+                let outline = SegmentOutline::of(closed, derived_prefix).map_err(Unavailable::Tail)?;
+                Some((keep, outline))
+            }
+            None => None,
+        };
+        Ok(Self { body, derived_prefix, open_from, tail })
+    }
+
+    /// The tail's size that the policy asks for, in estimated tokens.
+    pub(crate) fn wanted(&self) -> u64 {
+        self.tail.as_ref().map_or(0, |(keep, outline)| keep.tokens.get().min(outline.tokens_from(0)))
+    }
+
+    /// The cut that keeps at most `budget` estimated tokens: between segments if that leaves a head and the
+    /// tail keeps the budget, else inside the newest segment. `None` when nothing would be summarized.
+    pub(crate) fn cut(&self, budget: u64) -> Option<TailCut> {
+        let Some((keep, outline)) = &self.tail else {
+            return Some(TailCut::BetweenSegments { head: self.open_from });
+        };
+        let keep = KeepRecent { tokens: TokenCount(budget.max(1)), ..*keep };
+        let head = outline.between_segments(keep);
+        let between = (head > self.derived_prefix).then_some(TailCut::BetweenSegments { head });
+        if between.is_some() && outline.tokens_from(head) <= budget {
+            return between;
+        }
+        outline.inside_segment(budget).map(TailCut::InsideSegment).or(between)
+    }
+
+    /// The last resort, when even the newest exchange is too large to keep.
+    pub(crate) fn smallest(&self) -> Option<TailCut> {
+        let (_, outline) = self.tail.as_ref()?;
+        outline.anchor_alone().map(TailCut::InsideSegment)
+    }
+
+    /// Checks that what a cut keeps is a legal history, the open exchange left aside.
+    pub(crate) fn check_tail(&self, cut: TailCut) -> Result<(), HistoryError> {
+        let kept = cut.kept(self.open_from).filter_map(|at| self.body.get(at)).cloned();
+        check_retained_history(&kept.collect::<Vec<_>>())
+    }
+}
+
+/// The message with each opaque item replaced by a mark: such an item may be kept, but never summarized.
+pub(crate) fn without_opaque(message: &Message) -> Message {
+    let blocks = message.blocks();
+    if !blocks.iter().any(|block| matches!(mark_opaque(block), Cow::Owned(_))) {
+        return message.clone();
+    }
+    let blocks = blocks.iter().map(|block| mark_opaque(block).into_owned()).collect();
+    match message {
+        Message::User { .. } => Message::User { blocks },
+        Message::Assistant { usage, .. } => Message::Assistant { blocks, usage: *usage },
+        Message::System { .. } => Message::System { blocks },
+        Message::ToolResult { tool_use_id, is_error, .. } => {
+            Message::ToolResult { blocks, tool_use_id: tool_use_id.clone(), is_error: *is_error }
+        }
+    }
+}
+
+/// Recursion is bounded: the depth of the transcript was checked when it was outlined or read.
+fn mark_opaque(block: &Block) -> Cow<'_, Block> {
+    match block {
+        Block::Opaque(_) => Cow::Owned(Block::text("[provider item omitted]")),
+        Block::ToolResult(result) => {
+            let marked: Vec<Cow<'_, Block>> = result.content.iter().map(mark_opaque).collect();
+            if marked.iter().any(|block| matches!(block, Cow::Owned(_))) {
+                let content = marked.into_iter().map(Cow::into_owned).collect();
+                Cow::Owned(Block::ToolResult(epitome_loop::ToolResult { content, ..result.clone() }))
+            } else {
+                Cow::Borrowed(block)
+            }
+        }
+        _ => Cow::Borrowed(block),
+    }
+}

@@ -1,0 +1,62 @@
+//! Recognizing a summary that an earlier compaction left at the head of a conversation.
+
+use epitome_loop::{Block, Message, SummarySections};
+use epitome_loopruntime::parse_summary;
+
+/// What an earlier compaction left behind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EarlierSummary {
+    /// How many messages, after the leading system ones, stem from it.
+    pub messages: usize,
+    /// What it says, when it is one of ours.
+    pub sections: Option<SummarySections>,
+}
+
+/// How many messages at the front are the system's. They are kept out of the transcript: a summary neither
+/// restates nor evicts them.
+#[must_use]
+pub fn leading_system(messages: &[Message]) -> usize {
+    messages.iter().take_while(|message| matches!(message, Message::System { .. })).count()
+}
+
+/// Recognizes our own summary in a conversation that comes from a file which cannot mark it.
+///
+/// Only one place counts: the first message after the leading system ones, the user's, whose whole text is
+/// one document under the strict grammar. Summaries quoted anywhere else are text, so a forged one in tool
+/// output never gains the standing of a user's rule.
+#[must_use]
+pub fn recognize_earlier_summary(messages: &[Message]) -> Option<EarlierSummary> {
+    let Message::User { blocks } = messages.get(leading_system(messages))? else { return None };
+    let [Block::Text { text }] = &**blocks else { return None };
+    let summary = parse_summary(text.as_bytes()).ok()?;
+    Some(EarlierSummary { messages: 1, sections: Some(summary.sections()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_whole_user_message_in_its_place_is_a_summary() {
+        let xml = SummarySections {
+            goal: vec!["g".into()],
+            state: vec!["s".into()],
+            constraints: vec!["never push".into()],
+            ..SummarySections::default()
+        }
+        .render()
+        .xml;
+        let found = recognize_earlier_summary(&[Message::system("x"), Message::user(xml.clone())]).unwrap();
+        assert_eq!(found.messages, 1);
+        assert_eq!(found.sections.unwrap().constraints[0], "never push");
+        for messages in [
+            vec![Message::user("u"), Message::user(xml.clone())],
+            vec![Message::tool_result("t", xml.clone(), false)],
+            vec![Message::assistant(xml.clone())],
+            vec![Message::user(format!("see: {}", xml.as_str()))],
+            vec![],
+        ] {
+            assert_eq!(recognize_earlier_summary(&messages), None);
+        }
+    }
+}

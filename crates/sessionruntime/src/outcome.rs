@@ -1,0 +1,150 @@
+//! What one compaction came to.
+
+use epitome_loop::{
+    CompactionInputError, ContextLimitUnknown, ContextMeasurement, CountError, InvalidSummary, PressureLevel,
+    SummarizerError, SummaryTooLarge, TokenCount, Usage,
+};
+use epitome_loopruntime::{ConversationSummary, HistoryError, Landing, TailCut, Unavailable};
+use thiserror::Error;
+
+/// What [`crate::compact_once`] came to. In every case but [`Outcome::Compacted`] the session is as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The session was measured and needs no compaction.
+    LeftAlone {
+        /// The whole request.
+        measurement: ContextMeasurement,
+        /// How pressing it is.
+        level: PressureLevel,
+    },
+    /// A summary was made and proven; the caller may put it in place of what it stands for.
+    Compacted(Box<Compaction>),
+    /// There is no acceptable summary.
+    Refused(Box<Refusal>),
+}
+
+/// A proven compaction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compaction {
+    /// The whole request before.
+    pub before: ContextMeasurement,
+    /// The whole request after.
+    pub after: ContextMeasurement,
+    /// Whether it landed below the level at which a further compaction may start.
+    pub landing: Landing,
+    /// Where the conversation was cut, in terms of its messages after the leading system ones.
+    pub cut: TailCut,
+    /// Indices into the session's messages of those that stay, ascending; leading system ones included.
+    pub kept: Vec<usize>,
+    /// Indices into the session's messages of those that the summary replaces, ascending.
+    pub replaced: Vec<usize>,
+    /// The summary, as the strict parser accepted it.
+    pub summary: ConversationSummary,
+    /// What the summary takes.
+    pub summary_tokens: TokenCount,
+    /// How many items of each section did not fit, in the order of [`epitome_loop::Section::ALL`].
+    pub left_out: [u64; 5],
+    /// How many characters were dropped because XML forbids them.
+    pub dropped_characters: u64,
+    /// What a provider reported for the summary, when a model was asked.
+    pub usage: Option<Usage>,
+}
+
+/// A compaction that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("compaction refused: {reason}")]
+pub struct Refusal {
+    /// The whole request, when it could be counted.
+    pub before: Option<ContextMeasurement>,
+    /// Why.
+    pub reason: RefusalReason,
+}
+
+/// Why a compaction was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// The room for input cannot be worked out.
+    #[error("{0}")]
+    ContextLimitUnknown(ContextLimitUnknown),
+    /// The request could not be counted.
+    #[error("the request could not be counted: {0}")]
+    ContextCountFailed(CountFailure),
+    /// There is nothing that could be summarized, or the transcript does not allow it.
+    #[error("{0}")]
+    Unavailable(Unavailable),
+    /// The part to summarize is not a valid compaction input.
+    #[error("{0}")]
+    Input(CompactionInputError),
+    /// The kept tail would not be legal for a provider.
+    #[error("the kept tail is not a legal history: {0}")]
+    TailInvalid(HistoryError),
+    /// The tail and a summary of the largest size do not fit together.
+    #[error(
+        "the kept part takes {tail_tokens} tokens, which with a summary of up to {max_summary_tokens} does \
+         not stay below {input_limit}"
+    )]
+    RetainedTailTooLarge {
+        /// What the kept part of the request takes, system messages and tools included.
+        tail_tokens: TokenCount,
+        /// The summary's budget.
+        max_summary_tokens: TokenCount,
+        /// The room for input.
+        input_limit: TokenCount,
+    },
+    /// The summarizer gave no summary.
+    #[error("{0}")]
+    ExecutionFailed(SummarizerError),
+    /// The summary is not valid.
+    #[error("{0}")]
+    InvalidSummary(InvalidSummary),
+    /// The compacted request does not fit or did not shrink.
+    #[error("{0}")]
+    SummaryTooLarge(SummaryTooLarge),
+}
+
+impl RefusalReason {
+    /// The stable name of the reason.
+    #[must_use]
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::ContextLimitUnknown(_) => "context_limit_unknown",
+            Self::ContextCountFailed(_) => "context_count_failed",
+            Self::Unavailable(_) | Self::Input(_) | Self::TailInvalid(_) => "unavailable",
+            Self::RetainedTailTooLarge { .. } => "retained_tail_too_large",
+            Self::ExecutionFailed(_) => "execution_failed",
+            Self::InvalidSummary(_) => "invalid_summary",
+            Self::SummaryTooLarge(_) => "summary_too_large",
+        }
+    }
+
+    /// The finer cause where one reason covers several.
+    #[must_use]
+    pub fn detail(&self) -> Option<&'static str> {
+        match self {
+            Self::Unavailable(Unavailable::NothingToCompact) => Some("nothing_to_compact"),
+            Self::Unavailable(Unavailable::Tail(fault)) => Some(fault.as_str()),
+            Self::Unavailable(Unavailable::Projection(_)) => Some("projection_invalid"),
+            Self::Input(_) => Some("input_invalid"),
+            Self::TailInvalid(_) => Some("tail_invalid"),
+            Self::InvalidSummary(fault) => Some(fault.reason.as_str()),
+            Self::SummaryTooLarge(fault) => Some(fault.detail.as_str()),
+            _ => None,
+        }
+    }
+}
+
+/// A count that cannot be trusted or was not had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum CountFailure {
+    /// The counter failed.
+    #[error("{0}")]
+    Counter(CountError),
+    /// The count is for another model.
+    #[error("the count is for another model")]
+    OtherModel,
+    /// The count has another quality than the counter declares.
+    #[error("the count has another quality than the counter declares")]
+    OtherQuality,
+}
