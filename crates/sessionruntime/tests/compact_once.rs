@@ -1,5 +1,7 @@
 //! One compaction from end to end, with a scripted counter and scripted summaries.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
