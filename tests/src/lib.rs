@@ -2,6 +2,7 @@
 //! the project's promises.
 
 pub mod conformance;
+pub mod evidence;
 mod reference_form;
 mod second_judge;
 mod vectors;

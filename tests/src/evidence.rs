@@ -1,0 +1,115 @@
+//! Evidence: measures a promise of the project on real data and says whether it holds.
+
+mod conformance_reference;
+mod newcomer;
+mod places;
+mod program;
+mod quality;
+mod speed_foundation;
+
+use std::io::{self, Write};
+
+use crate::vectors::VectorError;
+
+pub use places::Places;
+
+/// A promise that can be measured.
+pub struct Promise {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What is measured, in one line.
+    pub about: &'static str,
+    /// Whether it needs the folder of shared data.
+    pub needs_data: bool,
+    run: fn(&Places, &mut dyn Write) -> Result<Verdict, EvidenceError>,
+}
+
+/// Every promise, sorted by name.
+pub const PROMISES: &[Promise] = &[
+    Promise {
+        name: "conformance-reference",
+        about: "our functions answer as the reference on every vector",
+        needs_data: true,
+        run: conformance_reference::run,
+    },
+    Promise {
+        name: "newcomer",
+        about: "a fresh clone builds and passes its tests by the README's commands",
+        needs_data: false,
+        run: newcomer::run,
+    },
+    Promise {
+        name: "quality",
+        about: "the extractive summarizer keeps at least what the prototype keeps, within every budget",
+        needs_data: true,
+        run: quality::run,
+    },
+    Promise {
+        name: "speed-foundation",
+        about: "the hot paths reach their targets against rivals in the same run",
+        needs_data: false,
+        run: speed_foundation::run,
+    },
+];
+
+/// Whether a promise holds, in one line with figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Whether it holds.
+    pub holds: bool,
+    /// The figures.
+    pub line: String,
+}
+
+/// A promise could not be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EvidenceError {
+    /// A program could not be started or read.
+    #[error("{program}: {source}")]
+    Program {
+        /// Which program.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A program that must succeed did not.
+    #[error("{program} ended with {code}")]
+    Failed {
+        /// Which program.
+        program: String,
+        /// Its exit code, or how it ended without one.
+        code: String,
+    },
+    /// A file or folder is not as it must be.
+    #[error("{what}")]
+    Data {
+        /// What is wrong with which file.
+        what: String,
+    },
+    /// Figures cannot be printed.
+    #[error("cannot print: {0}")]
+    Print(#[from] io::Error),
+    /// Vectors cannot be read.
+    #[error("{0}")]
+    Vectors(#[from] VectorError),
+}
+
+/// The promise of this name.
+#[must_use]
+pub fn promise(name: &str) -> Option<&'static Promise> {
+    PROMISES.iter().find(|promise| promise.name == name)
+}
+
+impl Promise {
+    /// Measures, prints the figures, and ends with one summary line.
+    ///
+    /// # Errors
+    /// [`EvidenceError`] when the promise cannot be measured.
+    pub fn measure(&self, places: &Places, out: &mut dyn Write) -> Result<bool, EvidenceError> {
+        let Verdict { holds, line } = (self.run)(places, out)?;
+        let word = if holds { "holds" } else { "DOES NOT HOLD" };
+        writeln!(out, "{}: {word}: {line}", self.name)?;
+        Ok(holds)
+    }
+}
