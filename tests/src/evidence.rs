@@ -6,6 +6,7 @@ mod places;
 mod program;
 mod quality;
 mod speed_foundation;
+mod transcripts;
 
 use std::io::{self, Write};
 
@@ -49,6 +50,12 @@ pub const PROMISES: &[Promise] = &[
         about: "the hot paths reach their targets against rivals in the same run",
         needs_data: false,
         run: speed_foundation::run,
+    },
+    Promise {
+        name: "transcripts",
+        about: "real transcripts are compacted, or refused with a reason, and never crash the command",
+        needs_data: true,
+        run: transcripts::run,
     },
 ];
 

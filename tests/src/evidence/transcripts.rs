@@ -1,0 +1,128 @@
+//! Real sessions through the command line: compact each, measure the result.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::program::{Ran, capture, cargo, must_run};
+use super::{EvidenceError, Places, Verdict};
+
+/// What a transcript of two megabytes may take beyond the start of the program, per two megabytes begun.
+const MOST_TIME: Duration = Duration::from_secs(1);
+
+/// Begins of the names of files that must be readable; the others may be refused as not supported yet.
+const SUPPORTED: &[&str] = &["anthropic-", "openai-chat-", "openhands-fncall-", "pi-"];
+
+/// Replies alone are no transcripts, whatever their format.
+const REPLY: &str = ".response.json";
+
+/// What became of one file.
+struct Row {
+    name: String,
+    bytes: u64,
+    code: Option<i32>,
+    time: Duration,
+    /// Tokens before and after, or the reason of the refusal.
+    said: String,
+    fault: Option<String>,
+}
+
+pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
+    must_run(&mut cargo(places, &["build", "--quiet", "--release", "-p", "epitome"]))?;
+    let epitome = places.binary("epitome");
+    let start = capture(Command::new(&epitome).arg("--version"), b"")?.time;
+    writeln!(out, "{:52} {:>9} {:>4} {:>8}  result", "file", "bytes", "exit", "time")?;
+    let mut rows = Vec::new();
+    for file in transcripts(&places.shared.join("transcripts"))? {
+        let row = compact(&epitome, &file, start)?;
+        let Row { name, bytes, code, time, said, fault } = &row;
+        let code = code.map_or_else(|| "-".to_owned(), |code| code.to_string());
+        writeln!(out, "{name:52} {bytes:>9} {code:>4} {:>6} ms  {said}", time.as_millis())?;
+        if let Some(fault) = fault {
+            writeln!(out, "    FAULT: {fault}")?;
+        }
+        rows.push(row);
+    }
+    let faults = rows.iter().filter(|row| row.fault.is_some()).count();
+    let with_code = |code| rows.iter().filter(|row| row.code == Some(code)).count();
+    let line = format!(
+        "{} files: {} compacted or in no need, {} refused, {} not readable, {faults} with a fault",
+        rows.len(),
+        with_code(0),
+        with_code(4),
+        with_code(3),
+    );
+    Ok(Verdict { holds: faults == 0 && with_code(0) > 0, line })
+}
+
+fn compact(epitome: &Path, file: &Path, start: Duration) -> Result<Row, EvidenceError> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let bytes = fs::metadata(file)?.len();
+    let folder = tempfile::tempdir()?;
+    let compacted = folder.path().join("compacted");
+    let mut command = Command::new(epitome);
+    command.arg("compact").arg(file).args(["--force", "--json", "--out"]).arg(&compacted);
+    let ran = capture(&mut command, b"")?;
+    let code = ran.status.code();
+    let report: Option<Value> = serde_json::from_slice(&ran.stdout).ok();
+    let mut fault = fault_of(&name, bytes, &ran, start, report.as_ref());
+    if fault.is_none() && code == Some(0) && compacted.exists() {
+        let measured = capture(Command::new(epitome).arg("measure").arg(&compacted).arg("--json"), b"")?;
+        fault = match measured.status.code() {
+            Some(0) => None,
+            code => Some(format!("its output cannot be measured: exit {code:?}")),
+        };
+    }
+    let said = said(&ran, report.as_ref());
+    Ok(Row { name, bytes, code, time: ran.time, said, fault })
+}
+
+fn fault_of(name: &str, bytes: u64, ran: &Ran, start: Duration, report: Option<&Value>) -> Option<String> {
+    let reason = String::from_utf8_lossy(&ran.stderr);
+    let must_be_read = SUPPORTED.iter().any(|begin| name.starts_with(begin)) && !name.ends_with(REPLY);
+    let allowed = MOST_TIME * u32::try_from(bytes.div_ceil(2_400_000)).unwrap_or(u32::MAX);
+    match ran.status.code() {
+        None => Some("ended by a signal".to_owned()),
+        Some(0) if report.is_none() => Some("its report is not JSON".to_owned()),
+        Some(0 | 4) if ran.time.saturating_sub(start) > allowed => Some("too slow".to_owned()),
+        Some(4) if reason.trim().is_empty() && report.is_none() => {
+            Some("refused without a reason".to_owned())
+        }
+        Some(0 | 4) => None,
+        Some(3) if must_be_read => Some("its format is supported and it was not read".to_owned()),
+        Some(3) if reason.trim().is_empty() => Some("not read, without a reason".to_owned()),
+        Some(3) => None,
+        Some(code) => Some(format!("exit code {code}")),
+    }
+}
+
+/// What the command said, in a few words.
+fn said(ran: &Ran, report: Option<&Value>) -> String {
+    if let (Some(0), Some(report)) = (ran.status.code(), report) {
+        return report.to_string().chars().take(160).collect();
+    }
+    let reason = String::from_utf8_lossy(&ran.stderr);
+    reason.lines().next().unwrap_or_default().chars().take(100).collect()
+}
+
+/// The files of a folder and its subfolders, sorted; the index is not one of them.
+fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, EvidenceError> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_path_buf()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_none_or(|ending| ending != "md") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}

@@ -1,0 +1,257 @@
+//! Untrusted text never reaches an error. A canary is planted in every input, every error is provoked, and
+//! everything that could be shown of it is searched.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::error::Error;
+use std::fmt::Debug;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use epitome_loop::*;
+use epitome_loopruntime::*;
+use epitome_sessionruntime::*;
+
+const CANARY: &str = "ssn-123-45-6789";
+
+/// Everything that could be shown of an error, its causes included.
+fn shown(error: &(dyn Error + 'static)) -> String {
+    let mut shown = format!("{error}\n{error:#}\n{error:?}\n{error:#?}\n");
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        shown.push_str(&format!("{error}\n{error:#}\n{error:?}\n{error:#?}\n"));
+        cause = error.source();
+    }
+    shown
+}
+
+/// An error with the name of its type.
+struct Provoked {
+    name: String,
+    error: Box<dyn Error>,
+}
+
+fn provoked<E: Error + 'static>(error: E) -> Provoked {
+    let path = std::any::type_name::<E>();
+    let name = path.rsplit("::").next().unwrap_or(path).to_owned();
+    Provoked { name, error: Box::new(error) }
+}
+
+/// The error of a call that must fail.
+fn refused<T: Debug, E: Error + 'static>(result: Result<T, E>) -> Provoked {
+    match result {
+        Err(error) => provoked(error),
+        Ok(value) => panic!("not refused: {value:?}"),
+    }
+}
+
+/// Every error type of the library crates, provoked with a canary in its input. A new error is one line here.
+fn errors() -> Vec<Provoked> {
+    let mut errors = vec![
+        // epitome-loop
+        refused(RawJson::parse(format!("{{\"{CANARY}\": {CANARY}"))),
+        refused(HustleName::new(format!("_looprig.{CANARY}"))),
+        refused(EventId::parse(CANARY)),
+        refused(RequestFingerprint::parse(CANARY)),
+        refused(ModelKey::new(CANARY, "").validate()),
+        refused(tight_limits().validate()),
+        refused(resolve_context_limits(
+            &ModelKey::new("", CANARY),
+            &tight_limits(),
+            TokenCount(1),
+            TokenCount(1),
+        )),
+        refused(occupancy(TokenCount(1), TokenCount(0))),
+        refused(policy().validate(Some(CountQuality::ExactLocal))),
+        refused(largest_usage().total_tokens()),
+        refused(validate_transcript(&[opaque()])),
+        refused(validate_depth(&[deep()])),
+        refused(input(vec![opaque()])),
+        refused(CompactionOutput::new(basis(), key(), print(), Some(&Message::assistant(CANARY)))),
+        provoked(SummaryTooLarge { measurement: measurement(), detail: TooLargeDetail::NotSmaller }),
+        provoked(SummarizerError::Transcript(validate_transcript(&[opaque()]).unwrap_err())),
+        provoked(CountError::NotExact { message: 1, kind: opaque().blocks()[0].kind() }),
+        // epitome-loopruntime
+        refused(parse_summary(CANARY.as_bytes())),
+        refused(select_tail(&orphan(), 0, keep())),
+        refused(choose_candidate(&orphan(), 0, keep())),
+        refused(choose_candidate(&orphan(), 0, keep()).map_err(|refused| refused.reason)),
+        refused(check_retained_history(&orphan())),
+        refused(project(&[deep()], Projection::WithReferences)),
+        // epitome-sessionruntime
+        refused(fit_input(&input(vec![Message::user(CANARY)]).unwrap(), 1)),
+        provoked(refusal()),
+        provoked(refusal().reason),
+        provoked(CountFailure::OtherModel),
+    ];
+    errors.extend(refused_summaries().into_iter().map(|bytes| refused(parse_summary(&bytes))));
+    errors
+}
+
+#[test]
+fn no_error_shows_what_it_was_given() {
+    for Provoked { name, error } in errors() {
+        let shown = shown(&*error);
+        assert!(!shown.contains(CANARY), "{name} leaks:\n{shown}");
+        assert!(!shown.contains("6789"), "{name} leaks a part:\n{shown}");
+    }
+}
+
+#[test]
+fn values_with_content_are_silent_in_debug() {
+    let messages: Vec<Message> = [orphan(), vec![opaque(), deep(), media()]].concat();
+    let request = Request {
+        model: ModelKey::new("p", "m"),
+        tools: [RawJson::parse(format!("\"{CANARY}\"")).unwrap()].into(),
+        messages: messages.clone().into(),
+        unseen_tokens: TokenCount(0),
+    };
+    let sections = SummarySections {
+        goal: vec![CANARY.into()],
+        state: vec![CANARY.into()],
+        ..SummarySections::default()
+    };
+    let rendered = sections.render();
+    let summary = parse_summary(rendered.xml.as_bytes()).unwrap();
+    let session = SessionContext {
+        model: ModelKey::new("p", "m"),
+        limits: ContextLimits::default(),
+        tools: request.tools.clone(),
+        messages: request.messages.clone(),
+        unseen_tokens: TokenCount(0),
+        earlier: Some(EarlierSummary { messages: 1, sections: Some(sections.clone()) }),
+        basis: basis(),
+        request_fingerprint: print(),
+        demand: Demand::Manual { instructions: Some(CANARY.into()) },
+    };
+    let input = input(vec![Message::user(CANARY)]).unwrap();
+    let fitted = fit_input(&input, u64::MAX).unwrap().stubbed;
+    for shown in [
+        format!("{messages:?}"),
+        format!("{request:?}"),
+        format!("{sections:?}"),
+        format!("{rendered:?}"),
+        format!("{summary:?}"),
+        format!("{session:?}"),
+        format!("{input:?}"),
+        format!("{fitted:?}"),
+    ] {
+        assert!(!shown.contains(CANARY), "{shown}");
+    }
+}
+
+/// The corpus of refused summaries, each with the canary in the places where a parser would quote.
+fn refused_summaries() -> Vec<Vec<u8>> {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus/summary");
+    let mut inputs = Vec::new();
+    for reason in ["xml_syntax", "xml_root", "xml_structure", "xml_content"] {
+        for entry in fs::read_dir(corpus.join(reason)).unwrap() {
+            let mut bytes = fs::read(entry.unwrap().path()).unwrap();
+            bytes.extend_from_slice(CANARY.as_bytes());
+            inputs.push(bytes);
+        }
+    }
+    for planted in [
+        format!("<{CANARY}>"),
+        format!("<conversation_summary {CANARY}=\"{CANARY}\">"),
+        format!("<conversation_summary><{CANARY}>"),
+        format!("<conversation_summary><goal>&{CANARY};"),
+        format!("<conversation_summary><goal></{CANARY}>"),
+        format!("<conversation_summary><goal><?{CANARY}?>"),
+        format!("<conversation_summary>{CANARY}"),
+    ] {
+        inputs.push(planted.into_bytes());
+    }
+    inputs
+}
+
+fn key() -> ModelKey {
+    ModelKey::new(CANARY, CANARY)
+}
+
+fn basis() -> ContextBasis {
+    ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes([1; 16]) }
+}
+
+fn print() -> RequestFingerprint {
+    RequestFingerprint::from_bytes([1; 32])
+}
+
+fn keep() -> KeepRecent {
+    KeepRecent { segments: 1, tokens: TokenCount(1) }
+}
+
+fn input(transcript: Vec<Message>) -> Result<CompactionInput, CompactionInputError> {
+    CompactionInput::new(basis(), key(), print(), transcript.into(), TokenCount(1))
+}
+
+/// A result without a call; the canary is in its id and its text.
+fn orphan() -> Vec<Message> {
+    vec![Message::user(CANARY), Message::tool_result(CANARY, CANARY, false)]
+}
+
+fn opaque() -> Message {
+    let raw = RawJson::parse(format!("{{\"x\": \"{CANARY}\"}}")).unwrap();
+    let blocks = [Block::Opaque(Opaque { kind: CANARY.into(), raw })].into();
+    Message::Assistant { blocks, usage: None }
+}
+
+fn media() -> Message {
+    let data = Some(SharedBytes::from(CANARY.as_bytes().to_vec()));
+    let blocks = [
+        Block::Image(Image { url: CANARY.into(), data: data.clone(), media_type: CANARY.into() }),
+        Block::Thinking(Thinking::new(CANARY, CANARY, CANARY, None)),
+        Block::Document(Document { name: CANARY.into(), text: CANARY.into(), data, ..Document::default() }),
+    ];
+    Message::User { blocks: blocks.into() }
+}
+
+fn deep() -> Message {
+    let mut blocks: Blocks = [Block::text(CANARY)].into();
+    for _ in 0..=MAX_BLOCK_DEPTH {
+        let result = ToolResult { tool_use_id: CANARY.into(), content: blocks, is_error: false };
+        blocks = [Block::ToolResult(result)].into();
+    }
+    Message::User { blocks }
+}
+
+fn tight_limits() -> ContextLimits {
+    ContextLimits { window: TokenCount(1), max_input: TokenCount(2), max_output: TokenCount(0) }
+}
+
+fn largest_usage() -> Usage {
+    Usage { input: TokenCount(u64::MAX), output: TokenCount(1), ..Usage::default() }
+}
+
+fn policy() -> CompactionPolicy {
+    CompactionPolicy {
+        automatic: false,
+        counter_policy: CounterPolicy::Unknown,
+        compact_at: BasisPoints(0),
+        rearm_below: BasisPoints(0),
+        reserved_output: TokenCount(1),
+        safety_margin: TokenCount(1),
+        max_summary_tokens: TokenCount(1),
+        count_timeout: Duration::from_secs(1),
+        hustle: format!("_looprig.{CANARY}").into(),
+        keep_recent: None,
+        max_request_bytes: None,
+    }
+}
+
+fn measurement() -> ContextMeasurement {
+    ContextMeasurement {
+        basis: basis(),
+        model: key(),
+        request_fingerprint: print(),
+        input_tokens: TokenCount(1),
+        input_limit: TokenCount(1),
+        quality: CountQuality::ExactLocal,
+    }
+}
+
+fn refusal() -> Refusal {
+    let reason = check_retained_history(&orphan()).map_err(RefusalReason::TailInvalid).unwrap_err();
+    Refusal { before: Some(measurement()), reason }
+}
