@@ -1,1 +1,5 @@
-//! Placeholder while the crate is laid out.
+#![doc = include_str!("../README.md")]
+
+mod extractive;
+
+pub use extractive::Extractive;

@@ -1,0 +1,446 @@
+//! Cuts text into statements: lines, and the sentences of long lines.
+
+use std::borrow::Cow;
+
+use epitome_loop::Section;
+
+/// A line of at most this many bytes is one statement.
+pub(crate) const LONG_LINE: usize = 240;
+/// No statement is longer than this many bytes; what is, is cut between words.
+const LONGEST_STATEMENT: usize = 400;
+
+/// Calls back with every statement of the text, in order. Fenced code has none.
+pub(crate) fn each_statement<'t>(text: &'t str, mut found: impl FnMut(Cow<'t, str>)) {
+    each_line_outside_fences(text, |line| {
+        let line = without_list_mark(line);
+        if line.len() < 3 {
+            return;
+        }
+        if line.len() <= LONG_LINE {
+            found(with_single_spaces(line));
+            return;
+        }
+        for sentence in sentences(line) {
+            each_chunk(sentence, |chunk| found(with_single_spaces(chunk)));
+        }
+    });
+}
+
+/// The sentences of a line, trimmed. Fragments of fewer than four words stay with their neighbor, so that
+/// `For the rest of this session.` keeps the rule it belongs to.
+pub(crate) fn sentences(line: &str) -> Vec<&str> {
+    let mut merged: Vec<(usize, usize, usize)> = Vec::new();
+    let mut take = |start: usize, end: usize| {
+        let Some(sentence) = line.get(start..end) else { return };
+        let start = start + (sentence.len() - sentence.trim_start().len());
+        let sentence = sentence.trim();
+        if sentence.is_empty() {
+            return;
+        }
+        let (end, words) = (start + sentence.len(), count_words(sentence));
+        match merged.last_mut() {
+            Some((first, last, held))
+                if (words < 4 || *held < 4) && (*last - *first) + sentence.len() < LONG_LINE =>
+            {
+                *last = end;
+                *held += words;
+            }
+            _ => merged.push((start, end, words)),
+        }
+    };
+    let mut start = 0;
+    for end in sentence_ends(line) {
+        take(start, end);
+        start = end;
+    }
+    take(start, line.len());
+    merged.into_iter().filter_map(|(start, end, _)| line.get(start..end)).collect()
+}
+
+/// How many words a text with single spaces has.
+pub(crate) fn count_words(text: &str) -> usize {
+    text.split_ascii_whitespace().count()
+}
+
+/// The longest prefix of at most `bytes` bytes that ends between words, or else between characters.
+pub(crate) fn cut_at_word(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let end = text.floor_char_boundary(bytes);
+    let head = text.get(..end).unwrap_or_default();
+    let is_inside_word = !text.get(end..).unwrap_or_default().starts_with(' ');
+    match head.rsplit_once(' ') {
+        Some((whole, _)) if is_inside_word && !whole.trim().is_empty() => whole.trim_end(),
+        _ => head.trim_end(),
+    }
+}
+
+/// What the words before a colon say about a statement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Label {
+    /// The label names a section.
+    Section(Section),
+    /// The label calls for attention and names none: `Note:`, or any word in capitals.
+    Attention,
+}
+
+/// The label of a statement and the statement without it; a label in capitals that is not known stays.
+pub(crate) fn split_label(text: &str) -> Option<(Label, &str)> {
+    let colon = text.bytes().take(36).position(|byte| byte == b':')?;
+    let (before, after) = text.split_at_checked(colon)?;
+    let body = after.strip_prefix(": ")?.trim_start();
+    if body.is_empty() {
+        return None;
+    }
+    let is_mark = |character: char| !character.is_ascii_alphanumeric() && character != '_';
+    let label = before.trim_matches(is_mark);
+    let marks_in_front = before.len() - before.trim_start_matches(is_mark).len();
+    if marks_in_front > 4 || !(3..=25).contains(&label.len()) {
+        return None;
+    }
+    let is_plain = |byte: u8| byte.is_ascii_alphabetic() || b" _/-".contains(&byte);
+    if !label.bytes().all(is_plain) {
+        return None;
+    }
+    let lower = label.to_ascii_lowercase();
+    match LABELS.iter().find(|(name, _)| *name == lower) {
+        Some((_, Some(section))) => Some((Label::Section(*section), body)),
+        Some((_, None)) => Some((Label::Attention, body)),
+        None => label.bytes().all(|byte| !byte.is_ascii_lowercase()).then_some((Label::Attention, text)),
+    }
+}
+
+const LABELS: [(&str, Option<Section>); 44] = [
+    ("safety rule", Some(Section::Constraints)),
+    ("rule", Some(Section::Constraints)),
+    ("rules", Some(Section::Constraints)),
+    ("hard constraint", Some(Section::Constraints)),
+    ("constraint", Some(Section::Constraints)),
+    ("constraints", Some(Section::Constraints)),
+    ("requirement", Some(Section::Constraints)),
+    ("requirements", Some(Section::Constraints)),
+    ("policy", Some(Section::Constraints)),
+    ("user preference", Some(Section::Constraints)),
+    ("preference", Some(Section::Constraints)),
+    ("important", Some(Section::Constraints)),
+    ("critical", Some(Section::Constraints)),
+    ("warning", Some(Section::Constraints)),
+    ("goal", Some(Section::Goal)),
+    ("objective", Some(Section::Goal)),
+    ("task", Some(Section::Goal)),
+    ("mission", Some(Section::Goal)),
+    ("decision", Some(Section::Decisions)),
+    ("decided", Some(Section::Decisions)),
+    ("decisions", Some(Section::Decisions)),
+    ("fact", Some(Section::State)),
+    ("context", Some(Section::State)),
+    ("goal state", Some(Section::State)),
+    ("state", Some(Section::State)),
+    ("status", Some(Section::State)),
+    ("progress", Some(Section::State)),
+    ("done", Some(Section::State)),
+    ("error", Some(Section::State)),
+    ("todo", Some(Section::OpenItems)),
+    ("next", Some(Section::OpenItems)),
+    ("next step", Some(Section::OpenItems)),
+    ("next steps", Some(Section::OpenItems)),
+    ("open question", Some(Section::OpenItems)),
+    ("open item", Some(Section::OpenItems)),
+    ("action item", Some(Section::OpenItems)),
+    ("blocked", Some(Section::OpenItems)),
+    ("pending", Some(Section::OpenItems)),
+    ("question", Some(Section::OpenItems)),
+    ("note", None),
+    ("update", None),
+    ("quick update", None),
+    ("reminder", None),
+    ("fyi", None),
+];
+
+/// Whether a line reads like program text or machine output. Such lines state no rules, whoever sent them.
+pub(crate) fn is_code_like(line: &str) -> bool {
+    let bytes = line.as_bytes();
+    let Some(&first) = bytes.first() else { return false };
+    let has = |signs: &[u8]| bytes.iter().any(|byte| signs.contains(byte));
+    let word_len = bytes.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
+    let word = bytes.get(..word_len).unwrap_or_default();
+    let after = bytes.get(word_len..).unwrap_or_default();
+    let is_numbered = first.is_ascii_digit()
+        && word.iter().all(u8::is_ascii_digit)
+        && matches!(after, [b':' | b'|', ..] | [b' ', b':' | b'|', ..]);
+    let opens_like_data =
+        matches!(bytes, [b'{' | b'<', ..] | [b'[', b'"' | b'\'' | b'{' | b'[' | b'0'..=b'9', ..])
+            || first == b'[' && bytes.ends_with(b"]");
+    let opens_like_code = ["//", "/*", ">>>", "$ ", "+++", "---", "@@", "#include"]
+        .iter()
+        .any(|opening| line.starts_with(opening));
+    // Words that open sentences as well need a second sign.
+    let is_keyword = CODE_WORDS.contains(&word)
+        || CODE_OR_ENGLISH_WORDS.contains(&word)
+            && (has(b"{};=") || bytes.ends_with(b":") || line.contains("()") || line.contains("::"))
+        || word == b"from" && line.contains(" import ");
+    let ends_like_code = matches!(bytes.last(), Some(b'{' | b'}'))
+        || bytes.ends_with(b";") && has(b"()=")
+        || bytes.ends_with(b"):");
+    is_numbered
+        || opens_like_data
+        || opens_like_code
+        || is_keyword
+        || ends_like_code
+        || is_position(line)
+        || is_mostly_signs(line)
+}
+
+const CODE_WORDS: [&[u8]; 10] =
+    [b"def", b"fn", b"const", b"var", b"pub", b"elif", b"except", b"struct", b"impl", b"async"];
+
+const CODE_OR_ENGLISH_WORDS: [&[u8]; 14] = [
+    b"class", b"import", b"return", b"if", b"for", b"while", b"let", b"use", b"else", b"try", b"raise",
+    b"assert", b"from", b"enum",
+];
+
+/// `src/a.rs:12: ...`
+fn is_position(line: &str) -> bool {
+    let place = line.split(' ').next().unwrap_or_default();
+    place.split_once(':').is_some_and(|(file, after)| {
+        !file.is_empty()
+            && file.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_./-".contains(&byte))
+            && after.bytes().next().is_some_and(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Whether more than an eighth of a line is signs that prose does not use, or almost half of it digits.
+fn is_mostly_signs(line: &str) -> bool {
+    let (mut characters, mut signs, mut digits) = (0_usize, 0_usize, 0_usize);
+    for character in line.chars() {
+        characters += 1;
+        digits += usize::from(character.is_ascii_digit());
+        let is_prose = character.is_alphanumeric() || " .,'!?-\"$:;/_`()%→—’“”*".contains(character);
+        signs += usize::from(!is_prose);
+    }
+    signs * 100 > characters * 12 + 100 || digits * 100 > characters * 45
+}
+
+/// Calls back with every line that is not blank and not inside a code fence. A fence that is never closed
+/// fences nothing: a stray mark must not swallow the rules after it.
+fn each_line_outside_fences<'t>(text: &'t str, mut found: impl FnMut(&'t str)) {
+    let is_fence = |line: &str| line.starts_with("```");
+    let mut fences = 0_usize;
+    if text.contains("```") {
+        fences = text.lines().filter(|line| is_fence(line.trim_start())).count();
+    }
+    let closed = fences - fences % 2;
+    let mut met = 0;
+    for line in text.lines() {
+        let line = line.trim();
+        if is_fence(line) {
+            met += 1;
+        } else if !line.is_empty() && (met % 2 == 0 || met > closed) {
+            found(line);
+        }
+    }
+}
+
+/// The line without the mark of a list, a heading or a quotation.
+fn without_list_mark(line: &str) -> &str {
+    let marks = line.trim_start_matches('#');
+    let rest = if marks.len() < line.len() && line.len() - marks.len() <= 6 {
+        marks
+    } else if let Some(rest) = line.strip_prefix(['-', '*', '•', '>']) {
+        rest
+    } else {
+        let digits = line.trim_start_matches(|character: char| character.is_ascii_digit());
+        match digits.strip_prefix(['.', ')']) {
+            Some(rest) if digits.len() < line.len() && line.len() - digits.len() <= 4 => rest,
+            _ => return line,
+        }
+    };
+    if rest.starts_with([' ', '\t']) { rest.trim() } else { line }
+}
+
+/// The offsets after which a new sentence starts.
+fn sentence_ends(line: &str) -> Vec<usize> {
+    let bytes = line.as_bytes();
+    let mut ends = Vec::new();
+    let mut start = 0;
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        if byte >= 0x80 {
+            // Full stops of scripts that put no space after them.
+            let character = line.get(at..).and_then(|rest| rest.chars().next());
+            at += character.map_or(1, char::len_utf8);
+            if matches!(character, Some('。' | '！' | '？')) {
+                ends.push(at);
+                start = at;
+            }
+            continue;
+        }
+        at += 1;
+        if !b".!?;".contains(&byte) {
+            continue;
+        }
+        let stop = at;
+        while bytes.get(at).is_some_and(|byte| b".!?;\"')]".contains(byte)) {
+            at += 1;
+        }
+        let gap =
+            bytes.get(at..).unwrap_or_default().iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+        let next = bytes.get(at + gap).copied().unwrap_or(b' ');
+        let opens = next.is_ascii_uppercase()
+            || next.is_ascii_digit()
+            || next >= 0x80
+            || b"\"'([$`*-".contains(&next);
+        let sentence = bytes.get(start..stop).unwrap_or_default();
+        if gap > 0 && opens && !(byte == b'.' && ends_with_abbreviation(sentence)) {
+            at += gap;
+            ends.push(at);
+            start = at;
+        }
+    }
+    ends
+}
+
+/// Whether the full stop at the end belongs to an abbreviation, an initial or a number.
+fn ends_with_abbreviation(sentence: &[u8]) -> bool {
+    const ABBREVIATIONS: [&[u8]; 13] =
+        [b"e.g", b"i.e", b"etc", b"vs", b"mr", b"mrs", b"ms", b"dr", b"fig", b"cf", b"approx", b"inc", b"st"];
+    let word_start = sentence.iter().rposition(|byte| byte.is_ascii_whitespace() || *byte == b'(');
+    let word = sentence.get(word_start.map_or(0, |at| at + 1)..).unwrap_or_default();
+    let word = word.strip_suffix(b".").unwrap_or(word);
+    match word {
+        [letter] => letter.is_ascii_alphanumeric(),
+        [.., last] if last.is_ascii_digit() => word.iter().all(u8::is_ascii_digit) && word.len() <= 2,
+        _ => ABBREVIATIONS.iter().any(|known| word.eq_ignore_ascii_case(known)),
+    }
+}
+
+/// Cuts what is longer than a statement may be.
+fn each_chunk<'t>(sentence: &'t str, mut found: impl FnMut(&'t str)) {
+    let mut rest = sentence;
+    while !rest.is_empty() {
+        let chunk = cut_at_word(rest, LONGEST_STATEMENT);
+        let (head, tail) = if chunk.is_empty() {
+            rest.split_at_checked(rest.floor_char_boundary(LONGEST_STATEMENT)).unwrap_or((rest, ""))
+        } else {
+            rest.split_at_checked(chunk.len()).unwrap_or((rest, ""))
+        };
+        if head.len() >= 3 {
+            found(head);
+        }
+        rest = tail.trim_start();
+    }
+}
+
+/// The text with every run of white space as one space.
+fn with_single_spaces(text: &str) -> Cow<'_, str> {
+    let mut after_space = false;
+    let is_clean = text.bytes().all(|byte| {
+        let is_space = byte == b' ';
+        let clean = !(is_space && after_space) && (is_space || !byte.is_ascii_whitespace());
+        after_space = is_space;
+        clean
+    });
+    if is_clean {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(text.split_ascii_whitespace().collect::<Vec<_>>().join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statements(text: &str) -> Vec<String> {
+        let mut all = Vec::new();
+        each_statement(text, |statement| all.push(statement.into_owned()));
+        all
+    }
+
+    #[test]
+    fn lines_are_statements_without_their_marks() {
+        assert_eq!(
+            statements("# Rules\n\n- never  push\n2) ask\tfirst\n* **bold** one\nok"),
+            ["Rules", "never push", "ask first", "**bold** one"]
+        );
+        assert_eq!(statements("-x stays\n1.5 stays\n#tag"), ["-x stays", "1.5 stays", "#tag"]);
+    }
+
+    #[test]
+    fn fenced_code_is_skipped_and_a_stray_fence_fences_nothing() {
+        assert_eq!(statements("before\n```\nnever do this\n```\nafter"), ["before", "after"]);
+        assert_eq!(statements("before\n```\nnever do this"), ["before", "never do this"]);
+    }
+
+    #[test]
+    fn long_lines_are_cut_into_sentences() {
+        let long = "The first sentence says something of some length here. ".repeat(6);
+        assert_eq!(statements(&long).len(), 6);
+        assert_eq!(
+            sentences("Hard line. Never push to main, e.g. after work. Ask me first of all."),
+            ["Hard line. Never push to main, e.g. after work.", "Ask me first of all."]
+        );
+        assert_eq!(sentences("version 1. 2 is fine here. J. Doe said so today.").len(), 2);
+    }
+
+    #[test]
+    fn endless_lines_stay_linear_and_lose_no_words() {
+        let endless = "word ".repeat(10_000);
+        let all = statements(&endless);
+        assert!(all.iter().all(|statement| statement.len() <= LONGEST_STATEMENT));
+        assert_eq!(all.iter().map(|statement| count_words(statement)).sum::<usize>(), 10_000);
+        assert_eq!(statements(&"é".repeat(1000)).concat().len(), 2000);
+    }
+
+    #[test]
+    fn labels_are_read() {
+        assert_eq!(
+            split_label("RULE: never push"),
+            Some((Label::Section(Section::Constraints), "never push"))
+        );
+        assert_eq!(split_label("**Todo**: ship"), Some((Label::Section(Section::OpenItems), "ship")));
+        assert_eq!(split_label("NOTE: x y"), Some((Label::Attention, "x y")));
+        assert_eq!(split_label("SHOUT: x y"), Some((Label::Attention, "SHOUT: x y")));
+        assert_eq!(split_label("hello: x y"), None);
+        assert_eq!(split_label("rule:"), None);
+    }
+
+    #[test]
+    fn code_is_told_from_prose() {
+        for code in [
+            "12: let x = 1",
+            "{\"a\": 1}",
+            "def run(self):",
+            "if (x) {",
+            "return x;",
+            "src/a.rs:12: error",
+            "@@ -1 +1 @@",
+            "from a import b",
+            "x = f(y);",
+            "[1, 2]",
+        ] {
+            assert!(is_code_like(code), "{code}");
+        }
+        for prose in [
+            "from now on never push",
+            "if you push, ask me",
+            "use tabs, not spaces",
+            "for every reply be brief",
+            "(never push to main)",
+            "never push;",
+            "Let me know: yes or no",
+            "Note: it's 5 o'clock",
+        ] {
+            assert!(!is_code_like(prose), "{prose}");
+        }
+    }
+
+    #[test]
+    fn cuts_fall_between_words() {
+        assert_eq!(cut_at_word("one two three", 9), "one two");
+        assert_eq!(cut_at_word("one two three", 7), "one two");
+        assert_eq!(cut_at_word("éééé", 3), "é");
+        assert_eq!(cut_at_word("one", 9), "one");
+    }
+}

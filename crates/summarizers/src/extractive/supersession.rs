@@ -1,0 +1,404 @@
+//! Retires what later statements made void: two notes that both look current are the worst kind of summary.
+//!
+//! Only the user, the host and what a previous summary took over from them can retire each other's
+//! statements. Two prohibitions in plain words never do, however alike they are: losing one is worse than
+//! keeping one too many.
+
+use std::collections::{HashMap, HashSet};
+
+use epitome_loop::Section;
+
+use super::attributes::{ATTRIBUTES, Attribute};
+use super::cues::Cues;
+use super::fixed_point::rarity;
+use super::phrases::each_cue;
+use super::reading::Reading;
+use super::scoring::assignment_key;
+use super::statement::{Origin, Statement, shared};
+use super::statements::sentences;
+use super::values::{Value, ValueKind, ValueKinds};
+use super::words::{Key, KeyMap, is_light, key, stem_key};
+
+/// So many of the latest statements with a word, or of an attribute, are compared with a new one.
+const LOOK_BACK: usize = 64;
+/// So many of the latest statements with a word are compared in the generic rule, which is the loosest.
+const GENERIC_LOOK_BACK: usize = 8;
+
+/// Messages of work that the assistant gave up, first and last included, in the numbering of places.
+pub(crate) type AbandonedSpans = Vec<(u32, u32)>;
+
+/// Retires superseded statements and drops those that are retired or worth nothing. Returns the spans of
+/// abandoned work.
+pub(crate) fn retire_superseded(reading: &mut Reading<'_>) -> AbandonedSpans {
+    let mut rules = Rules {
+        weights: Weights { frequency: &reading.frequency, statements: reading.statement_count },
+        all: &mut reading.statements,
+        with_word: KeyMap::default(),
+        abandoned: Vec::new(),
+    };
+    rules.retractions();
+    rules.assignments();
+    rules.versions();
+    rules.repetitions();
+    rules.abandoned
+}
+
+/// How much words say.
+struct Weights<'r> {
+    frequency: &'r KeyMap<u32>,
+    statements: usize,
+}
+
+impl Weights<'_> {
+    fn holding(&self, word: Key) -> u32 {
+        self.frequency.get(&word).copied().unwrap_or(1)
+    }
+
+    fn of(&self, words: impl IntoIterator<Item = Key>) -> u64 {
+        words.into_iter().map(|word| u64::from(rarity(self.holding(word), self.statements))).sum()
+    }
+
+    /// Whether the words that `part` shares with `whole` make up half of what `whole` says, two words at least.
+    fn is_mostly_about(&self, whole: &[Key], part: &[Key]) -> bool {
+        shared(whole, part).take(2).count() == 2
+            && 2 * self.of(shared(whole, part)) >= self.of(whole.iter().copied())
+    }
+}
+
+struct Rules<'r, 't> {
+    weights: Weights<'r>,
+    all: &'r mut Vec<Statement<'t>>,
+    /// The statements with each word so far, by index.
+    with_word: KeyMap<Vec<usize>>,
+    abandoned: AbandonedSpans,
+}
+
+impl Rules<'_, '_> {
+    fn is_live(&self, at: usize) -> bool {
+        self.all.get(at).is_some_and(|statement| !statement.is_retired && statement.score > 0)
+    }
+
+    /// A user who takes back a plan retires it and what echoes it; an assistant who gives up a line of work
+    /// retires the work.
+    fn retractions(&mut self) {
+        let mut plans: Vec<usize> = Vec::new();
+        for at in 0..self.all.len() {
+            if !self.is_live(at) {
+                continue;
+            }
+            let this = &self.all[at];
+            let takes_back = this.origin == Origin::User && this.overrides() && !this.is_question();
+            if takes_back {
+                self.take_back(at, &plans);
+                plans = vec![at];
+            } else if this.origin == Origin::Assistant && this.has(Cues::ABANDON) {
+                self.give_up(at);
+            } else if is_plan(this) {
+                plans.push(at);
+            }
+            for &word in &self.all[at].words {
+                self.with_word.entry(word).or_default().push(at);
+            }
+        }
+        let last_plan = plans.into_iter().rev().find(|&at| {
+            let plan = &self.all[at];
+            plan.origin == Origin::User && plan.section == Section::Decisions && !plan.is_retired
+        });
+        if let Some(last_plan) = last_plan {
+            self.all[last_plan].score += 1000;
+        }
+    }
+
+    fn take_back(&mut self, at: usize, plans: &[usize]) {
+        let open: Vec<usize> = plans.iter().copied().filter(|&plan| !self.all[plan].is_retired).collect();
+        let this = &self.all[at];
+        let mut hit: Vec<usize> = if this.has(Cues::RESET) {
+            open.clone()
+        } else {
+            let about = |&plan: &usize| self.weights.is_mostly_about(&self.all[plan].words, &this.words);
+            open.iter().copied().filter(about).collect()
+        };
+        if hit.is_empty()
+            && let Some(&last) = open.last()
+        {
+            // `Scratch that` names nothing: it means the user's latest plan and whatever restates it.
+            let by_user =
+                |plan: &&usize| !matches!(self.all[**plan].origin, Origin::Assistant | Origin::Tool);
+            let base = open.iter().rev().find(by_user).copied().unwrap_or(last);
+            let restates = |&plan: &usize| {
+                let words = &self.all[plan].words;
+                let common = shared(words, &self.all[base].words).count();
+                plan == base || !words.is_empty() && 2 * common >= words.len()
+            };
+            hit = open.iter().copied().filter(restates).collect();
+        }
+        let mut dead_words: Vec<Key> = Vec::new();
+        for &plan in &hit {
+            self.all[plan].is_retired = true;
+            dead_words.extend_from_slice(&self.all[plan].words);
+        }
+        dead_words.sort_unstable();
+        dead_words.dedup();
+        let kept: Vec<Key> = shared(&dead_words, &self.all[at].words).collect();
+        dead_words.retain(|word| kept.binary_search(word).is_err());
+        self.retire_echoes(at, &dead_words);
+        let this = &mut self.all[at];
+        if !(this.section == Section::Constraints && this.prohibits()) {
+            this.section = Section::Decisions;
+        }
+        this.score = this.score.max(4000) + 1500;
+    }
+
+    /// Retires earlier statements that are mostly about a plan that was taken back; rules stay.
+    fn retire_echoes(&mut self, at: usize, dead_words: &[Key]) {
+        let mut candidates: Vec<usize> = Vec::new();
+        for word in dead_words {
+            let holders = self.with_word.get(word).map_or(&[][..], Vec::as_slice);
+            candidates.extend(holders.iter().rev().take(LOOK_BACK));
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        let message = self.all[at].place.message;
+        for candidate in candidates {
+            let echo = &self.all[candidate];
+            if echo.place.message < message
+                && !echo.prohibits()
+                && self.weights.is_mostly_about(&echo.words, dead_words)
+            {
+                self.all[candidate].is_retired = true;
+            }
+        }
+    }
+
+    /// Retires the work between the assistant's decision for something and its giving it up.
+    fn give_up(&mut self, at: usize) {
+        let abandon = stem_key(b"abandoned");
+        let named: Vec<Key> = self.all[at].words.iter().copied().filter(|&word| word != abandon).collect();
+        let Some(&rarest) = named.iter().min_by_key(|&&word| (self.weights.holding(word), word)) else {
+            return;
+        };
+        let holders = self.with_word.get(&rarest).map_or(&[][..], Vec::as_slice);
+        let base = holders.iter().rev().take(LOOK_BACK).copied().find(|&base| {
+            let before = &self.all[base];
+            let common = shared(&before.words, &named).count();
+            let union = before.words.len() + named.len() - common;
+            before.origin == Origin::Assistant
+                && before.place.message < self.all[at].place.message
+                && !before.is_retired
+                && 10 * common >= 6 * union
+        });
+        let Some(base) = base else { return };
+        let (first, last) = (self.all[base].place.message, self.all[at].place.message);
+        let from = self.all.partition_point(|statement| statement.place.message < first);
+        for statement in
+            self.all.iter_mut().skip(from).take_while(|statement| statement.place.message <= last)
+        {
+            if matches!(statement.origin, Origin::Assistant | Origin::Tool) {
+                statement.is_retired = true;
+            }
+        }
+        self.abandoned.push((first, last));
+    }
+
+    /// A later `key = value` retires the earlier one with the same key.
+    fn assignments(&mut self) {
+        let mut latest: HashMap<String, usize> = HashMap::new();
+        for at in 0..self.all.len() {
+            let this = &self.all[at];
+            if this.is_retired || this.origin == Origin::Tool {
+                continue;
+            }
+            let Some(name) = assignment_key(&this.text) else { continue };
+            if let Some(earlier) = latest.insert(name.to_ascii_lowercase(), at)
+                && self.all[earlier].text != self.all[at].text
+            {
+                self.all[earlier].is_retired = true;
+            }
+        }
+    }
+
+    /// The same statement with another value, the same attribute with another value, and the same topic with
+    /// another value: the later one holds.
+    fn versions(&mut self) {
+        let mut by_words: HashMap<Box<[Key]>, usize> = HashMap::new();
+        let mut by_attribute: [Vec<Mention>; ATTRIBUTES.len()] = Default::default();
+        let mut by_word: KeyMap<Vec<usize>> = KeyMap::default();
+        for at in 0..self.all.len() {
+            let this = &self.all[at];
+            if !self.is_live(at) || this.origin == Origin::Tool || this.is_question() {
+                continue;
+            }
+            if this.words.len() >= 2 && !this.values.is_empty() {
+                let earlier = by_words.insert(this.words.clone(), at);
+                if let Some(earlier) = earlier
+                    && may_replace(this.origin, self.all[earlier].origin)
+                    && value_keys(&self.all[earlier].values) != value_keys(&this.values)
+                {
+                    self.all[earlier].is_retired = true;
+                }
+            }
+            if !self.all[at].origin.has_authority() {
+                continue;
+            }
+            for (attribute, mentions) in ATTRIBUTES.iter().zip(&mut by_attribute) {
+                if let Some(mention) = mention_of(attribute, &self.all[at], at) {
+                    self.replace_mentions(attribute, &mention, mentions);
+                    mentions.push(mention);
+                }
+            }
+            self.replace_generic(at, &mut by_word);
+        }
+    }
+
+    fn replace_mentions(&mut self, attribute: &Attribute, new: &Mention, mentions: &[Mention]) {
+        let updates = self.all[new.at].has(Cues::UPDATE);
+        for old in mentions.iter().rev().take(LOOK_BACK) {
+            if self.all[old.at].is_retired || old.at == new.at || old.values == new.values {
+                continue;
+            }
+            let is_same = attribute.is_unique
+                || shared(&old.qualifiers, &new.qualifiers).next().is_some()
+                || new.qualifiers.is_empty() && (updates || old.qualifiers.is_empty());
+            if is_same {
+                self.all[old.at].is_retired = true;
+            }
+        }
+    }
+
+    /// The loosest rule: same kind of value, other value, a rare word in common, and nothing left over on one
+    /// of the sides that could tell the two apart (primary and backup, staging and production).
+    fn replace_generic(&mut self, at: usize, by_word: &mut KeyMap<Vec<usize>>) {
+        let this = &self.all[at];
+        if this.values.is_empty() {
+            return;
+        }
+        let rare = (self.weights.statements / 20).max(8);
+        let mut candidates: Vec<usize> = Vec::new();
+        for word in this.words.iter().filter(|&&word| self.weights.holding(word) as usize <= rare) {
+            let holders = by_word.get(word).map_or(&[][..], Vec::as_slice);
+            candidates.extend(holders.iter().rev().take(GENERIC_LOOK_BACK));
+        }
+        candidates.sort_unstable();
+        candidates.dedup();
+        let replaced: Vec<usize> =
+            candidates.into_iter().filter(|&old| self.is_other_version(&self.all[old], this)).collect();
+        for old in replaced {
+            self.all[old].is_retired = true;
+        }
+        for &word in &self.all[at].words {
+            by_word.entry(word).or_default().push(at);
+        }
+    }
+
+    fn is_other_version(&self, old: &Statement<'_>, new: &Statement<'_>) -> bool {
+        if old.is_retired || !has_other_value(&old.values, &new.values) {
+            return false;
+        }
+        let has_rest = |one: &Statement<'_>, other: &Statement<'_>| {
+            one.words.iter().any(|word| !is_light(*word) && other.words.binary_search(word).is_err())
+        };
+        if has_rest(old, new) && has_rest(new, old) {
+            return false;
+        }
+        let common = self.weights.of(shared(&old.words, &new.words));
+        let whole =
+            self.weights.of(old.words.iter().copied()).min(self.weights.of(new.words.iter().copied()));
+        let share_needed = if new.has(Cues::UPDATE) { 34 } else { 50 };
+        common > 0 && 100 * common >= share_needed * whole
+    }
+
+    /// Of statements with the same words and values the best one stays, of equal ones the latest.
+    fn repetitions(&mut self) {
+        let mut order: Vec<usize> = (0..self.all.len()).filter(|&at| self.is_live(at)).collect();
+        order.sort_by_key(|&at| std::cmp::Reverse((self.all[at].score, self.all[at].place)));
+        let mut seen: HashSet<(Box<[Key]>, Vec<Key>)> = HashSet::new();
+        for at in order {
+            let this = &self.all[at];
+            let mut values = value_keys(&this.values);
+            if this.words.is_empty() && values.is_empty() {
+                values.push(key(this.text.to_ascii_lowercase().as_bytes()));
+            }
+            if !seen.insert((this.words.clone(), values)) {
+                self.all[at].is_retired = true;
+            }
+        }
+    }
+}
+
+/// An attribute's mention in a statement.
+struct Mention {
+    at: usize,
+    values: Vec<Key>,
+    /// The words that say which one is meant, sorted.
+    qualifiers: Vec<Key>,
+}
+
+fn mention_of(attribute: &Attribute, statement: &Statement<'_>, at: usize) -> Option<Mention> {
+    if !statement.has(attribute.head) {
+        return None;
+    }
+    let values = match attribute.values {
+        Some(kinds) => {
+            let wanted = statement.values.iter().filter(|value| kinds.has(value.kind));
+            sorted(wanted.map(|value| value.key).collect())
+        }
+        None if opens_with(&statement.text, attribute.head) => vec![key(statement.text.as_bytes())],
+        None => return None,
+    };
+    if values.is_empty() {
+        return None;
+    }
+    let neutral: Vec<Key> = attribute.neutral.iter().map(|word| key(word.as_bytes())).collect();
+    let qualifiers =
+        statement.words.iter().copied().filter(|word| !is_light(*word) && !neutral.contains(word));
+    Some(Mention { at, values, qualifiers: qualifiers.collect() })
+}
+
+/// Whether the statement is one sentence that opens with a word of the class.
+fn opens_with(text: &str, head: Cues) -> bool {
+    const OPENING: usize = 14;
+    let mut first = usize::MAX;
+    each_cue(text.to_ascii_lowercase().as_bytes(), |cues, start| {
+        if cues.any(head) {
+            first = first.min(start);
+        }
+    });
+    first <= OPENING && sentences(text).len() == 1
+}
+
+/// Whether a statement is a plan that can be taken back.
+fn is_plan(statement: &Statement<'_>) -> bool {
+    let decides = statement.has(Cues::DECISION) && !statement.has(Cues::PROHIBITION);
+    (decides || matches!(statement.section, Section::Decisions | Section::Goal))
+        && matches!(statement.origin, Origin::User | Origin::Assistant | Origin::Previous(_))
+        && !statement.prohibits()
+        && statement.words.len() >= 2
+}
+
+/// Only authority replaces authority; the assistant replaces what it said itself.
+fn may_replace(new: Origin, old: Origin) -> bool {
+    new.has_authority() || !old.has_authority()
+}
+
+/// Whether both have a value of one kind and share none of that kind.
+fn has_other_value(old: &[Value], new: &[Value]) -> bool {
+    const VAGUE: ValueKinds =
+        ValueKinds::of(&[ValueKind::Number, ValueKind::Quoted, ValueKind::Identifier, ValueKind::Language]);
+    new.iter().filter(|value| !VAGUE.has(value.kind)).any(|value| {
+        let same_kind = |values: &[Value]| -> Vec<Key> {
+            sorted(values.iter().filter(|other| other.kind == value.kind).map(|other| other.key).collect())
+        };
+        let (before, after) = (same_kind(old), same_kind(new));
+        !before.is_empty() && shared(&before, &after).next().is_none()
+    })
+}
+
+fn value_keys(values: &[Value]) -> Vec<Key> {
+    sorted(values.iter().map(|value| value.key).collect())
+}
+
+fn sorted(mut keys: Vec<Key>) -> Vec<Key> {
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
