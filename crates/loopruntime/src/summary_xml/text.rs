@@ -18,38 +18,76 @@ pub(super) enum Quote {
 /// How many bytes of text there are. Checks that the text is UTF-8, free of forbidden characters and of
 /// `]]>`, and that its references resolve. `valid` is how many of the bytes are UTF-8.
 pub(super) fn text_end(bytes: &[u8], valid: usize, quote: Quote) -> Result<usize, InvalidSummaryReason> {
-    const SYNTAX: InvalidSummaryReason = InvalidSummaryReason::XmlSyntax;
-    let mut at = 0;
-    loop {
-        if quote == Quote::None {
-            at += plain_len(bytes.get(at..).unwrap_or_default());
-        }
-        let Some(&byte) = bytes.get(at) else {
-            // A value must be closed; text may run to the end.
-            return if quote == Quote::None && at <= valid { Ok(at) } else { Err(SYNTAX) };
-        };
-        match (byte, quote) {
-            (b'<', Quote::None) | (b'"', Quote::Double) | (b'\'', Quote::Single) => {
-                return if at <= valid { Ok(at) } else { Err(SYNTAX) };
-            }
-            (b'<', _) => return Err(SYNTAX),
-            (b'&', _) => {
-                let reference = bytes.get(at..).unwrap_or_default();
-                at += resolve_reference(reference).ok_or(SYNTAX)?.1;
-            }
-            (b'>', Quote::None) if closes_cdata(bytes, at) => return Err(SYNTAX),
-            // U+FFFE and U+FFFF; every other character that begins so is allowed.
-            (0xef, _) => {
-                if matches!(bytes.get(at..at + 3), Some([0xef, 0xbf, 0xbe | 0xbf])) {
-                    return Err(SYNTAX);
-                }
-                at += 1;
-            }
-            (b'\t' | b'\n' | b'\r', _) => at += 1,
-            (0..0x20, _) => return Err(SYNTAX),
-            _ => at += 1,
+    let end = match quote {
+        Quote::None => between_tags_end(bytes)?,
+        Quote::Double => value_end(bytes, b'"')?,
+        Quote::Single => value_end(bytes, b'\'')?,
+    };
+    if end <= valid { Ok(end) } else { Err(SYNTAX) }
+}
+
+const SYNTAX: InvalidSummaryReason = InvalidSummaryReason::XmlSyntax;
+
+/// Text between tags ends at `<` or with the document. Chunks without special bytes are passed whole; in the
+/// others each special byte is looked at once.
+fn between_tags_end(bytes: &[u8]) -> Result<usize, InvalidSummaryReason> {
+    let (chunks, rest) = bytes.as_chunks::<CHUNK>();
+    for (at, chunk) in chunks.iter().enumerate() {
+        if let Some(end) = end_within(bytes, at * CHUNK, chunk)? {
+            return Ok(end);
         }
     }
+    let mut last = [b' '; CHUNK];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let end = end_within(bytes, bytes.len() - rest.len(), &last)?;
+    Ok(end.unwrap_or(bytes.len()))
+}
+
+/// Where text ends within the chunk of `bytes` that starts at `start`, if it does.
+fn end_within(
+    bytes: &[u8],
+    start: usize,
+    chunk: &[u8; CHUNK],
+) -> Result<Option<usize>, InvalidSummaryReason> {
+    if !chunk.iter().fold(false, |any, &byte| any | is_special(byte)) {
+        return Ok(None);
+    }
+    let mut special = special_positions(chunk);
+    while special != 0 {
+        let at = start + special.trailing_zeros() as usize;
+        special &= special - 1;
+        match bytes.get(at) {
+            Some(b'<') => return Ok(Some(at)),
+            Some(b'>') if !closes_cdata(bytes, at) => {}
+            // What follows in a reference is not special, so the search goes on behind the ampersand.
+            Some(b'&') if resolve_reference(bytes.get(at..).unwrap_or_default()).is_some() => {}
+            Some(0xef) if !is_noncharacter(bytes, at) => {}
+            _ => return Err(SYNTAX),
+        }
+    }
+    Ok(None)
+}
+
+/// An attribute value ends at its quote. Values only ever lead to a refusal, so they are read byte by byte.
+fn value_end(bytes: &[u8], quote: u8) -> Result<usize, InvalidSummaryReason> {
+    for (at, &byte) in bytes.iter().enumerate() {
+        match byte {
+            _ if byte == quote => return Ok(at),
+            b'&' => {
+                resolve_reference(bytes.get(at..).unwrap_or_default()).ok_or(SYNTAX)?;
+            }
+            b'\t' | b'\n' | b'\r' => {}
+            b'<' | 0..0x20 => return Err(SYNTAX),
+            0xef if is_noncharacter(bytes, at) => return Err(SYNTAX),
+            _ => {}
+        }
+    }
+    Err(SYNTAX)
+}
+
+/// U+FFFE and U+FFFF; every other character that begins with this byte is allowed.
+fn is_noncharacter(bytes: &[u8], at: usize) -> bool {
+    matches!(bytes.get(at..at + 3), Some([0xef, 0xbf, 0xbe | 0xbf]))
 }
 
 /// Whether the text says nothing: only white space, references resolved.
@@ -126,25 +164,21 @@ fn closes_cdata(bytes: &[u8], at: usize) -> bool {
     at.checked_sub(2).and_then(|from| bytes.get(from..at)) == Some(b"]]")
 }
 
-/// How many leading bytes need no look: long chunks by a loop that compiles to vector instructions, then
-/// short chunks, then single bytes.
-fn plain_len(bytes: &[u8]) -> usize {
-    let long = plain_chunks::<64>(bytes);
-    let rest = bytes.get(long..).unwrap_or_default();
-    let short = plain_chunks::<16>(rest);
-    let rest = rest.get(short..).unwrap_or_default();
-    long + short + rest.iter().position(|&byte| is_special(byte)).unwrap_or(rest.len())
+/// How many bytes are looked at together.
+const CHUNK: usize = 64;
+
+/// One bit for each special byte of a chunk, lowest first. The loop compiles to vector instructions; the
+/// multiplication gathers the lowest bit of eight bytes.
+fn special_positions(chunk: &[u8; CHUNK]) -> u64 {
+    let flags = chunk.map(|byte| u8::from(is_special(byte)));
+    let (words, _) = flags.as_chunks::<8>();
+    words
+        .iter()
+        .rev()
+        .fold(0, |bits, word| bits << 8 | u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56)
 }
 
-/// How many leading bytes lie in whole chunks without a special byte.
-fn plain_chunks<const N: usize>(bytes: &[u8]) -> usize {
-    let (chunks, _) = bytes.as_chunks::<N>();
-    let special = |chunk: &[u8; N]| chunk.iter().fold(false, |any, &byte| any | is_special(byte));
-    chunks.iter().position(special).unwrap_or(chunks.len()) * N
-}
-
-/// Bytes that may end text or be forbidden in it; quotes matter only inside attribute values, which are
-/// looked at byte by byte. Written without branches.
+/// Bytes that may end text or be forbidden in it. Written without branches.
 fn is_special(byte: u8) -> bool {
     let control = (byte < 0x20) & (byte != b'\n') & (byte != b'\t') & (byte != b'\r');
     control | (byte == b'<') | (byte == b'>') | (byte == b'&') | (byte == 0xef)
@@ -186,6 +220,16 @@ mod tests {
     fn decoding_makes_text_of_references_and_line_ends() {
         assert_eq!(decode("a&amp;&lt;b&#x41;\r\nc\rd"), "a&<bA\nc\nd");
         assert!(matches!(decode("plain"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn special_bytes_are_found_where_they_are() {
+        for at in 0..CHUNK {
+            let mut chunk = [b'x'; CHUNK];
+            chunk[at] = b'&';
+            assert_eq!(special_positions(&chunk), 1 << at);
+        }
+        assert_eq!(special_positions(&[0; CHUNK]), u64::MAX);
     }
 
     #[test]
