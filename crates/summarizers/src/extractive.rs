@@ -14,6 +14,7 @@ mod reading;
 mod recognize;
 mod scoring;
 mod selection;
+mod shapes;
 mod shortening;
 mod statement;
 mod statements;
