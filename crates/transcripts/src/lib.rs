@@ -1,1 +1,32 @@
-//! Placeholder while the crate is laid out.
+#![doc = include_str!("../README.md")]
+#![deny(clippy::disallowed_methods)]
+
+mod anthropic;
+mod assembly;
+mod container;
+mod conversation;
+mod detect;
+mod epitome_json;
+mod error;
+mod faults;
+mod format;
+mod json;
+mod loss;
+mod media;
+mod model;
+mod note;
+mod openai_chat;
+mod pi;
+mod read;
+mod repair;
+mod session;
+mod write;
+
+pub use error::{ReadError, WriteError};
+pub use format::{ForeignFormat, Format, FormatNameError};
+pub use loss::{Loss, LossKind};
+pub use note::Note;
+pub use read::{ReadOptions, read};
+pub use repair::{ANCHOR, NO_RESULT, Repair, repair};
+pub use session::{ReportedUsage, Session};
+pub use write::{Replacement, WriteReport, write};

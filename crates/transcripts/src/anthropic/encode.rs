@@ -1,0 +1,217 @@
+//! Neutral messages into Anthropic ones.
+
+use epitome_loop::{Block, Message, RawJson, ToolUse};
+
+use super::{CALLER, SIGNATURE};
+use crate::json::{Array, Kind, Object, Value, array, object};
+use crate::loss::{LossKind, Losses};
+use crate::write::Item;
+
+/// The elements of the list of messages. `same` says whether the session was read from this format, so that
+/// the provider's own items may go back.
+///
+/// Tool results go together into one user message, with the user's words that follow them behind.
+pub(crate) fn encode(items: &[Item], same: bool, losses: &mut Losses) -> Vec<Vec<u8>> {
+    let mut encoder = Encoder { same, losses };
+    let mut out = Vec::new();
+    let mut rest = items;
+    while let Some(item) = rest.first() {
+        let results =
+            rest.iter().take_while(|item| matches!(item.message, Message::ToolResult { .. })).count();
+        let followed = rest.get(results).is_some_and(|item| matches!(item.message, Message::User { .. }));
+        let taken = if results > 0 { results + usize::from(followed) } else { 1 };
+        let (group, behind) = rest.split_at(taken.min(rest.len()));
+        rest = behind;
+        out.push(object(|out| {
+            let role = if matches!(item.message, Message::Assistant { .. }) { "assistant" } else { "user" };
+            out.text("role", role);
+            if let [Item { message: Message::User { blocks }, .. }] = group
+                && let [Block::Text { text }] = &**blocks
+            {
+                out.text("content", text);
+                return;
+            }
+            out.array("content", |list| group.iter().for_each(|item| encoder.message(list, &item.message)));
+        }));
+    }
+    out
+}
+
+/// The system prompt: a string for one text, else text blocks; nothing when there is no text.
+pub(crate) fn encode_system(items: &[Item], losses: &mut Losses) -> Option<Vec<u8>> {
+    let mut texts = Vec::new();
+    for block in items.iter().flat_map(|item| item.message.blocks().iter()) {
+        match block {
+            Block::Text { text } => texts.push(text.as_str()),
+            _ => losses.add(LossKind::Opaque),
+        }
+    }
+    match texts.as_slice() {
+        [] => None,
+        [text] => serde_json::to_vec(text).ok(),
+        texts => Some(array(|list| texts.iter().for_each(|text| text_block(list, text)))),
+    }
+}
+
+/// Tool definitions. Functions of OpenAI become tools; others that have no schema are left out.
+pub(crate) fn encode_tools(tools: &[RawJson], losses: &mut Losses) -> Vec<Vec<u8>> {
+    let encoded = tools.iter().map(|tool| {
+        let source = tool.as_str().as_bytes();
+        let value = Value::new(source, 0..source.len());
+        if value.has("input_schema") {
+            return Some(source.to_vec());
+        }
+        let function = value.get("function").unwrap_or(value);
+        let ([name, description, parameters], _) = function.pick(["name", "description", "parameters"]);
+        let Some(name) = name else {
+            losses.add(LossKind::Tool);
+            return None;
+        };
+        Some(object(|out| {
+            out.raw("name", name.bytes());
+            if let Some(description) = description {
+                out.raw("description", description.bytes());
+            }
+            out.raw("input_schema", parameters.map_or(br#"{"type":"object"}"#, Value::bytes));
+        }))
+    });
+    encoded.collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+struct Encoder<'a> {
+    same: bool,
+    losses: &'a mut Losses,
+}
+
+impl Encoder<'_> {
+    fn message(&mut self, list: &mut Array<'_>, message: &Message) {
+        match message {
+            Message::ToolResult { blocks, tool_use_id, is_error } => list.object(|out| {
+                out.text("type", "tool_result");
+                out.text("tool_use_id", tool_use_id);
+                if !blocks.is_empty() {
+                    out.array("content", |list| blocks.iter().for_each(|block| self.block(list, block)));
+                }
+                if *is_error {
+                    out.boolean("is_error", true);
+                }
+            }),
+            Message::System { blocks } => {
+                // The API knows no system message between others.
+                self.losses.add(LossKind::SystemAsUser);
+                blocks.iter().for_each(|block| self.block(list, block));
+            }
+            Message::User { blocks } | Message::Assistant { blocks, .. } => {
+                blocks.iter().for_each(|block| self.block(list, block));
+            }
+        }
+    }
+
+    fn block(&mut self, list: &mut Array<'_>, block: &Block) {
+        let loss = match block {
+            Block::Text { text } => return text_block(list, text),
+            Block::Refusal { text } => {
+                self.losses.add(LossKind::Refusal);
+                return text_block(list, text);
+            }
+            Block::Image(image) => {
+                return list.object(|out| {
+                    out.text("type", "image");
+                    out.object("source", |out| match &image.data {
+                        Some(data) => base64_source(out, &image.media_type, data),
+                        None => {
+                            out.text("type", "url");
+                            out.text("url", &image.url);
+                        }
+                    });
+                });
+            }
+            Block::Document(document) => {
+                return list.object(|out| {
+                    out.text("type", "document");
+                    out.object("source", |out| match &document.data {
+                        Some(data) => base64_source(out, &document.media_type, data),
+                        None => {
+                            out.text("type", "text");
+                            out.text("media_type", "text/plain");
+                            out.text("data", &document.text);
+                        }
+                    });
+                    out.text_if_any("title", &document.name);
+                });
+            }
+            Block::Thinking(thinking)
+                if thinking.signature_format == SIGNATURE && !thinking.signature.is_empty() =>
+            {
+                return list.object(|out| {
+                    out.text("type", "thinking");
+                    out.text("thinking", &thinking.thinking);
+                    out.text("signature", &thinking.signature);
+                });
+            }
+            Block::ToolUse(call) => return self.call(list, call),
+            Block::ToolResult(result) => {
+                return list.object(|out| {
+                    out.text("type", "tool_result");
+                    out.text("tool_use_id", &result.tool_use_id);
+                    // The API nests results no deeper than this.
+                    let content = result.content.iter();
+                    let flat = content.filter(|block| !matches!(block, Block::ToolResult(_)));
+                    let nested = result.content.iter().filter(|block| matches!(block, Block::ToolResult(_)));
+                    nested.for_each(|_| self.losses.add(LossKind::NestedResult));
+                    out.array("content", |list| flat.for_each(|block| self.block(list, block)));
+                    if result.is_error {
+                        out.boolean("is_error", true);
+                    }
+                });
+            }
+            Block::Opaque(opaque) if self.same => return list.raw(opaque.raw.as_str().as_bytes()),
+            Block::Thinking(_) => LossKind::Thinking,
+            Block::Audio(_) => LossKind::Audio,
+            _ => LossKind::Opaque,
+        };
+        self.losses.add(loss);
+    }
+
+    fn call(&mut self, list: &mut Array<'_>, call: &ToolUse) {
+        list.object(|out| {
+            out.text("type", "tool_use");
+            out.text("id", &call.id);
+            out.text("name", &call.name);
+            match &call.input {
+                None => out.raw("input", b"{}"),
+                Some(input) => {
+                    let source = input.as_str().as_bytes();
+                    let is_object = Value::new(source, 0..source.len()).kind() == Kind::Object
+                        || source.trim_ascii_start().starts_with(b"{");
+                    if is_object {
+                        out.raw("input", source);
+                    } else {
+                        self.losses.add(LossKind::Arguments);
+                        out.object("input", |out| out.raw("arguments", source));
+                    }
+                }
+            }
+            match &call.provider_state {
+                Some(caller) if call.provider_state_format == CALLER => {
+                    out.raw("caller", caller.as_str().as_bytes());
+                }
+                Some(_) => self.losses.add(LossKind::CallState),
+                None => {}
+            }
+        });
+    }
+}
+
+fn text_block(list: &mut Array<'_>, text: &str) {
+    list.object(|out| {
+        out.text("type", "text");
+        out.text("text", text);
+    });
+}
+
+fn base64_source(out: &mut Object<'_>, media_type: &str, data: &[u8]) {
+    out.text("type", "base64");
+    out.text("media_type", media_type);
+    out.base64("data", data);
+}

@@ -1,0 +1,151 @@
+//! Anthropic messages into neutral ones.
+
+use epitome_loop::{Block, Message, TokenCount, Usage};
+
+use super::blocks;
+use crate::assembly::{Assembly, as_it_stands};
+use crate::container::{SystemField, whole_field};
+use crate::conversation::Conversation;
+use crate::faults::Faults;
+use crate::json::{Kind, Value, raw_json};
+use crate::model::model_key;
+use crate::session::Original;
+use crate::{Note, ReadError};
+
+/// Reads a conversation into the assembly and says where its system prompt stands.
+pub(crate) fn read(
+    conversation: &Conversation<'_>,
+    into: &mut Assembly,
+) -> Result<Option<SystemField>, ReadError> {
+    let mut system_field = None;
+    if let Some(object) = conversation.object {
+        let [model, tools, system] = into.faults.pick(object, ["model", "tools", "system"]);
+        let name = into.faults.string(model);
+        into.model = model_key(&name, "anthropic");
+        for tool in tools.into_iter().flat_map(Value::elements) {
+            let tool = raw_json(tool.bytes(), &mut into.faults.text);
+            into.tools.push(tool);
+        }
+        // Faults beside the messages make none of them differ.
+        into.faults = Faults::default();
+        if let (Some(value), Some(field)) = (system, whole_field(object, "system")) {
+            let blocks = blocks::content(Some(value), &mut into.faults);
+            system_field = Some(SystemField { value: value.range(), field });
+            if !blocks.is_empty() {
+                into.close(as_it_stands(value.range()), vec![Message::System { blocks: blocks.into() }]);
+            }
+        }
+    }
+    // The provider ignores everything before the newest compaction block.
+    let effective = conversation.messages.iter().rposition(|message| holds_compaction(*message));
+    let skipped = effective.unwrap_or(0);
+    into.note_count(skipped as u64, |count| Note::BeforeCompaction { count });
+    into.derived_prefix = usize::from(effective.is_some());
+    for (index, element) in conversation.messages.iter().enumerate().skip(skipped) {
+        let messages = messages(*element, index, &mut into.faults)?;
+        into.close(as_it_stands(element.range()), messages);
+    }
+    Ok(system_field)
+}
+
+/// Takes a reply as the last message.
+pub(crate) fn reply_message(reply: Value<'_>, into: &mut Assembly) -> Result<(), ReadError> {
+    let ([content, usage], _) = reply.pick(["content", "usage"]);
+    let Some(content) = content.filter(|content| content.is_array()) else {
+        into.note(Note::ReplyNotRead);
+        return Ok(());
+    };
+    let blocks: Vec<Block> = blocks::content(Some(content), &mut into.faults);
+    let usage = usage.and_then(self::usage);
+    let index = into.len();
+    // A reply has keys that no request may have; its content goes back as it stands.
+    let original =
+        Original { range: content.range(), messages: 0, wrap: ("{\"role\":\"assistant\",\"content\":", "}") };
+    into.close(original, vec![Message::Assistant { blocks: blocks.into(), usage }]);
+    if let Some(usage) = usage {
+        into.reported = Some((index, usage));
+    }
+    Ok(())
+}
+
+/// A user message becomes one message for each tool result and one for each stretch of other blocks.
+fn messages(element: Value<'_>, index: usize, faults: &mut Faults) -> Result<Vec<Message>, ReadError> {
+    if !element.is_object() {
+        return Err(ReadError::NotAMessage { message: index });
+    }
+    let [role, content] = faults.pick(element, ["role", "content"]);
+    let role = role.ok_or(ReadError::NotAMessage { message: index })?;
+    if role.is_text("assistant") {
+        let blocks = blocks::content(content, faults).into();
+        return Ok(vec![Message::Assistant { blocks, usage: None }]);
+    }
+    if role.is_text("system") {
+        return Ok(vec![Message::System { blocks: blocks::content(content, faults).into() }]);
+    }
+    if !role.is_text("user") {
+        return Err(ReadError::UnknownRole { message: index });
+    }
+    let Some(list) = content.filter(|content| content.kind() == Kind::Array) else {
+        return Ok(vec![Message::User { blocks: blocks::content(content, faults).into() }]);
+    };
+    let mut messages = Vec::new();
+    let mut others = Vec::new();
+    for element in list.elements() {
+        if element.get("type").is_some_and(|kind| kind.is_text("tool_result")) {
+            flush(&mut others, &mut messages);
+            messages.push(tool_result(element, faults));
+        } else {
+            others.extend(blocks::block(element, faults));
+        }
+    }
+    if messages.is_empty() || !others.is_empty() {
+        messages.push(Message::User { blocks: others.into() });
+    }
+    Ok(messages)
+}
+
+fn flush(others: &mut Vec<Block>, messages: &mut Vec<Message>) {
+    if !others.is_empty() {
+        messages.push(Message::User { blocks: std::mem::take(others).into() });
+    }
+}
+
+fn tool_result(block: Value<'_>, faults: &mut Faults) -> Message {
+    let [id, content, is_error] = faults.pick(block, ["tool_use_id", "content", "is_error"]);
+    Message::ToolResult {
+        blocks: blocks::content(content, faults).into(),
+        tool_use_id: faults.string(id).into(),
+        is_error: is_error.is_some_and(Value::is_true),
+    }
+}
+
+fn holds_compaction(message: Value<'_>) -> bool {
+    let blocks = message.get("content").into_iter().flat_map(Value::elements);
+    blocks.into_iter().any(|block| block.get("type").is_some_and(|kind| kind.is_text("compaction")))
+}
+
+/// What one request took. Where the provider ran tools in a loop, the numbers are sums over that loop and
+/// say nothing about the context, unless each iteration is listed.
+fn usage(usage: Value<'_>) -> Option<Usage> {
+    let last = usage.get("iterations").and_then(|list| list.elements().last());
+    let looped = usage
+        .get("server_tool_use")
+        .is_some_and(|used| used.fields().any(|(_, count)| count.number().is_some_and(|count| count > 0)));
+    if last.is_none() && looped {
+        return None;
+    }
+    let ([input, output, read, written], _) = last.unwrap_or(usage).pick([
+        "input_tokens",
+        "output_tokens",
+        "cache_read_input_tokens",
+        "cache_creation_input_tokens",
+    ]);
+    let number = |value: Option<Value<'_>>| TokenCount(value.and_then(Value::number).unwrap_or(0));
+    Some(Usage {
+        input: TokenCount(input?.number()?),
+        output: number(output),
+        cache_read: number(read),
+        cache_creation: number(written),
+        reasoning: TokenCount::ZERO,
+    })
+}

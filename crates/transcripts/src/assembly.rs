@@ -1,0 +1,123 @@
+//! Collects what a reader maps, original by original, into a session.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use epitome_loop::{Message, ModelKey, RawJson, Role, Usage};
+
+use crate::container::Container;
+use crate::faults::Faults;
+use crate::session::{Origin, Original};
+use crate::{Format, Note, ReportedUsage, Session};
+
+/// A session under way.
+#[derive(Default)]
+pub(crate) struct Assembly {
+    /// Faults of the original under way.
+    pub(crate) faults: Faults,
+    /// Tool definitions.
+    pub(crate) tools: Vec<RawJson>,
+    /// The model, where the source names it.
+    pub(crate) model: Option<ModelKey>,
+    /// What the provider reported last, and the message it came with.
+    pub(crate) reported: Option<(usize, Usage)>,
+    /// How many messages behind the leading system messages stem from an earlier compaction.
+    pub(crate) derived_prefix: usize,
+    notes: Vec<Note>,
+    unknown_items: u64,
+    has_repaired_text: bool,
+    originals: Vec<Original>,
+    messages: Vec<Message>,
+    origins: Vec<Origin>,
+}
+
+impl Assembly {
+    /// Begins with the notes of the stage before.
+    pub(crate) fn new(notes: Vec<Note>) -> Self {
+        Self { notes, ..Self::default() }
+    }
+
+    /// How many messages there are.
+    pub(crate) fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Whether a part of the source is damaged.
+    pub(crate) fn is_damaged(&self) -> bool {
+        self.notes.iter().any(|note| matches!(note, Note::Damaged { .. }))
+    }
+
+    /// Takes the messages that one original became.
+    pub(crate) fn close(&mut self, original: Original, messages: Vec<Message>) {
+        let changed = self.settle_faults();
+        let index = self.originals.len();
+        self.originals.push(Original { messages: messages.len(), ..original });
+        self.origins.extend((0..messages.len()).map(|part| Origin { original: Some(index), part, changed }));
+        self.messages.extend(messages);
+    }
+
+    /// Takes a message that has no bytes of its own in the source.
+    pub(crate) fn close_without_original(&mut self, message: Message) {
+        self.settle_faults();
+        self.origins.push(Origin::OURS);
+        self.messages.push(message);
+    }
+
+    /// Adds a note.
+    pub(crate) fn note(&mut self, note: Note) {
+        self.notes.push(note);
+    }
+
+    /// Adds a note about a number of things, unless there are none.
+    pub(crate) fn note_count(&mut self, count: u64, note: impl FnOnce(u64) -> Note) {
+        if count > 0 {
+            self.notes.push(note(count));
+        }
+    }
+
+    /// The session.
+    pub(crate) fn finish(mut self, source: Arc<[u8]>, format: Format, container: Container) -> Session {
+        self.note_count(self.unknown_items, |count| Note::UnknownItems { count });
+        let reported_usage = self.reported.and_then(|(message, usage)| {
+            let context_tokens = usage.total_tokens().ok().filter(|total| total.get() > 0)?;
+            Some(ReportedUsage { message, usage, context_tokens })
+        });
+        let is_pristine = !self.has_repaired_text;
+        let leading_system =
+            self.messages.iter().take_while(|message| message.role() == Role::System).count();
+        Session {
+            source,
+            format,
+            container: Arc::new(container),
+            originals: self.originals.into(),
+            messages: self.messages.into(),
+            origins: self.origins.into(),
+            tools: self.tools.into(),
+            model: self.model,
+            leading_system,
+            derived_prefix: self.derived_prefix,
+            reported_usage,
+            notes: self.notes.into(),
+            is_pristine,
+        }
+    }
+
+    /// Turns the faults of the original under way into notes; says whether its text had to be repaired.
+    fn settle_faults(&mut self) -> bool {
+        let Faults { text, duplicate_keys, invalid_base64, unknown_items } = std::mem::take(&mut self.faults);
+        let message = self.messages.len();
+        self.note_count(text.lone_surrogates, |count| Note::LoneSurrogates { message, count });
+        self.note_count(text.invalid_utf8, |count| Note::InvalidUtf8 { message, count });
+        self.note_count(duplicate_keys, |_| Note::DuplicateKeys { message });
+        self.note_count(invalid_base64, |_| Note::InvalidBase64 { message });
+        self.unknown_items += unknown_items;
+        let repaired = text.lone_surrogates > 0 || text.invalid_utf8 > 0;
+        self.has_repaired_text |= repaired;
+        repaired
+    }
+}
+
+/// The original at a range that is written as it stands.
+pub(crate) fn as_it_stands(range: Range<usize>) -> Original {
+    Original { range, messages: 0, wrap: ("", "") }
+}

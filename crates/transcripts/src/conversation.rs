@@ -1,0 +1,146 @@
+//! Finds the lists of messages in a source: one array, one request, or a log of many.
+
+use std::ops::Range;
+
+use crate::container::{List, whole_field};
+use crate::json::{Kind, Value};
+
+/// A list of messages with what belongs to it.
+pub(crate) struct Conversation<'a> {
+    /// The object that holds the messages and their tools, when there is one.
+    pub(crate) object: Option<Value<'a>>,
+    /// The messages.
+    pub(crate) messages: Vec<Value<'a>>,
+    /// The reply to the request, which belongs behind the messages.
+    pub(crate) reply: Option<Value<'a>>,
+    /// How many requests in the log belong to this conversation.
+    pub(crate) requests: u64,
+    /// How it is written again.
+    pub(crate) list: List,
+}
+
+/// The conversations of a source with these values; none when it holds no list of messages.
+///
+/// `whole` is the source without its byte-order mark.
+pub(crate) fn conversations<'a>(values: &[Value<'a>], whole: Range<usize>) -> Vec<Conversation<'a>> {
+    match values {
+        [one] if one.is_array() => in_array(*one, whole),
+        [one] => match request_of(*one) {
+            Some((request, array)) => {
+                // A request, or a log record that is one itself, is written as the whole source; a request
+                // inside of a record is written alone.
+                let document = if request.range() == one.range() { whole } else { request.range() };
+                vec![Conversation::of_request(request, array, document, reply_of(*one))]
+            }
+            None if is_message(*one) => vec![Conversation::of_lines(values, whole)],
+            None => Vec::new(),
+        },
+        many if many.iter().all(|value| is_message(*value)) => vec![Conversation::of_lines(many, whole)],
+        many => runs(many.iter().copied()),
+    }
+}
+
+impl<'a> Conversation<'a> {
+    fn of_array(array: Value<'a>, document: Range<usize>) -> Self {
+        Self {
+            object: None,
+            messages: array.elements().collect(),
+            reply: None,
+            requests: 1,
+            list: List::array(array, document),
+        }
+    }
+
+    fn of_request(
+        request: Value<'a>,
+        array: Value<'a>,
+        document: Range<usize>,
+        reply: Option<Value<'a>>,
+    ) -> Self {
+        let mut conversation = Self::of_array(array, document);
+        conversation.object = Some(request);
+        conversation.reply = reply;
+        // The reply becomes a message; left where it is, it would be read a second time.
+        conversation.list.reply = REPLY_FIELDS.iter().find_map(|field| whole_field(request, field));
+        conversation
+    }
+
+    fn of_lines(values: &[Value<'a>], document: Range<usize>) -> Self {
+        Self {
+            object: None,
+            messages: values.to_vec(),
+            reply: None,
+            requests: 1,
+            list: List::lines(values, document),
+        }
+    }
+}
+
+const REPLY_FIELDS: [&str; 1] = ["response"];
+const REQUEST_FIELDS: [&str; 3] = ["request_params", "request", "body"];
+const LIST_FIELDS: [&str; 2] = ["messages", "traj"];
+
+fn in_array<'a>(array: Value<'a>, whole: Range<usize>) -> Vec<Conversation<'a>> {
+    let Some(first) = array.elements().next() else { return vec![Conversation::of_array(array, whole)] };
+    if first.is_array() {
+        return array.elements().map(|inner| Conversation::of_array(inner, inner.range())).collect();
+    }
+    if request_of(first).is_some() {
+        return runs(array.elements());
+    }
+    if array.elements().any(|element| element.has("role")) {
+        return vec![Conversation::of_array(array, whole)];
+    }
+    Vec::new()
+}
+
+/// Groups the records of a log: requests that begin with the same two messages repeat one conversation.
+fn runs<'a>(records: impl Iterator<Item = Value<'a>>) -> Vec<Conversation<'a>> {
+    let mut runs: Vec<Conversation<'a>> = Vec::new();
+    for record in records {
+        let reply = reply_of(record);
+        match request_of(record) {
+            Some((request, array)) => {
+                let mut next = Conversation::of_request(request, array, request.range(), reply);
+                let repeats = |run: &Conversation<'_>| {
+                    let mut openings = run.messages.iter().zip(&next.messages).take(2).peekable();
+                    openings.peek().is_some() && openings.all(|(old, new)| old.bytes() == new.bytes())
+                };
+                match runs.last_mut() {
+                    Some(run) if repeats(run) => {
+                        next.requests = run.requests + 1;
+                        *run = next;
+                    }
+                    _ => runs.push(next),
+                }
+            }
+            // Some logs write the reply as a record of its own.
+            None => {
+                if let (Some(run), Some(reply)) = (runs.last_mut(), reply) {
+                    run.reply = Some(reply);
+                }
+            }
+        }
+    }
+    runs
+}
+
+/// The object in a record that holds a list of messages, and that list.
+fn request_of<'a>(record: Value<'a>) -> Option<(Value<'a>, Value<'a>)> {
+    let ([params, request, body], _) = record.pick(REQUEST_FIELDS);
+    let inner = [params, request, body].into_iter().flatten();
+    std::iter::once(record).chain(inner).find_map(|object| {
+        let (lists, _) = object.pick(LIST_FIELDS);
+        let array = lists.into_iter().flatten().find(|list| list.is_array())?;
+        Some((object, array))
+    })
+}
+
+fn reply_of<'a>(record: Value<'a>) -> Option<Value<'a>> {
+    let reply = record.get("response")?;
+    matches!(reply.kind(), Kind::Object | Kind::String).then_some(reply)
+}
+
+fn is_message(value: Value<'_>) -> bool {
+    value.has("role") && (value.has("content") || value.has("tool_calls"))
+}

@@ -1,0 +1,176 @@
+//! Which format a source has, by its content.
+
+use crate::conversation::Conversation;
+use crate::json::Value;
+use crate::{ForeignFormat, ReadError};
+
+/// How the messages of a list are to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    OpenAi,
+    Anthropic,
+}
+
+/// Whether a source is a pi session: its first record says so.
+pub(crate) fn is_pi(values: &[Value<'_>]) -> bool {
+    values.first().is_some_and(|first| kind_is(*first, &["session"]) && first.has("id"))
+}
+
+/// The foreign format of a source, by the keys of its first records.
+pub(crate) fn foreign(values: &[Value<'_>]) -> Option<ForeignFormat> {
+    let first = match values {
+        [one] if one.is_array() => {
+            let first = one.elements().next()?;
+            if first.get("request").is_some_and(|request| request.has("input")) {
+                return Some(ForeignFormat::OpenAiResponses);
+            }
+            if first.has("parts") {
+                return Some(ForeignFormat::Gemini);
+            }
+            first
+        }
+        [first, ..] => *first,
+        [] => return None,
+    };
+    by_record(first).or_else(|| values.iter().take(20).find_map(|value| by_record(*value)))
+}
+
+fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
+    use ForeignFormat as F;
+    let has = |names: &[&str]| names.iter().all(|name| record.has(name));
+    if kind_is(record, &["system"]) && record.get("subtype").is_some_and(|subtype| subtype.is_text("init")) {
+        Some(F::ClaudeStreamJson)
+    } else if has(&["sessionId", "type"]) && (has(&["uuid"]) || has(&["message"]) || has(&["snapshot"]))
+        || kind_is(record, &["summary"]) && has(&["leafUuid"])
+        || kind_is(record, &["file-history-snapshot"])
+    {
+        Some(F::ClaudeCode)
+    } else if kind_is(record, &["session_meta", "response_item", "turn_context", "event_msg"])
+        && has(&["payload"])
+    {
+        Some(F::CodexRollout)
+    } else if has(&["contents"])
+        || record.get("history").is_some_and(|list| first_has(list, "parts"))
+        || record.get("context").is_some_and(|list| first_has(list, "parts"))
+    {
+        Some(F::Gemini)
+    } else if has(&["trajectory"]) && (has(&["history"]) || has(&["info"]))
+        || has(&["trajectory_format", "messages"])
+    {
+        Some(F::SweAgent)
+    } else if has(&["schema_version", "steps"]) {
+        Some(F::Atif)
+    } else if has(&["messages", "events"]) && (has(&["epoch"]) || has(&["scores"]))
+        || has(&["eval", "samples"])
+    {
+        Some(F::Inspect)
+    } else if record.get("kind").is_some_and(|kind| kind.inner().ends_with(b"Event"))
+        || has(&["source", "action", "args"])
+        || has(&["source", "observation", "extras"])
+    {
+        Some(F::OpenHands)
+    } else if has(&["lc", "kwargs"]) || kind_is(record, &["human", "ai"]) {
+        Some(F::LangChain)
+    } else if record.get("conversations").is_some_and(|list| first_has(list, "from")) {
+        Some(F::ShareGpt)
+    } else if has(&["working_dir", "message_count"])
+        || record.get("conversation").is_some_and(Value::is_array)
+        || record.fields().next().is_some_and(|(_, value)| {
+            value.get("input").is_some_and(|input| input.has("system") && input.has("messages"))
+        })
+    {
+        Some(F::Goose)
+    } else if has(&["input"]) && !has(&["messages"])
+        || kind_is(record, &["message", "function_call", "function_call_output", "reasoning"])
+            && !has(&["content", "usage"])
+            && !has(&["parentId"])
+        || record.get("object").is_some_and(|object| object.is_text("response"))
+    {
+        Some(F::OpenAiResponses)
+    } else if has(&["choices"]) && !has(&["messages"])
+        || kind_is(record, &["message"]) && has(&["content", "usage"])
+        || has(&["candidates"])
+        || has(&["output", "stopReason"])
+    {
+        Some(F::ReplyAlone)
+    } else {
+        None
+    }
+}
+
+/// How the messages of a conversation are to be read, by the first decisive mark in them.
+pub(crate) fn dialect(conversation: &Conversation<'_>) -> Result<Dialect, ReadError> {
+    for message in &conversation.messages {
+        if let Some(found) = by_message(*message) {
+            return found;
+        }
+    }
+    let Some(object) = conversation.object else { return Ok(Dialect::OpenAi) };
+    let anthropic_tools = object.get("tools").is_some_and(|tools| first_has(tools, "input_schema"));
+    let claude = object.get("model").is_some_and(|model| model.inner().starts_with(b"claude"));
+    let anthropic = ["system", "anthropic_version", "mcp_servers", "stop_sequences"];
+    if anthropic_tools || claude || anthropic.iter().any(|name| object.has(name)) {
+        return Ok(Dialect::Anthropic);
+    }
+    if object.has("toolConfig") || object.has("inferenceConfig") {
+        return unsupported(ForeignFormat::BedrockConverse);
+    }
+    Ok(Dialect::OpenAi)
+}
+
+type Verdict = Result<Dialect, ReadError>;
+
+fn unsupported(format: ForeignFormat) -> Verdict {
+    Err(ReadError::NotSupportedYet { format })
+}
+
+fn by_message(message: Value<'_>) -> Option<Verdict> {
+    let ([role, content, tool_calls, parts], _) = message.pick(["role", "content", "tool_calls", "parts"]);
+    if parts.is_some() {
+        return Some(unsupported(ForeignFormat::Gemini));
+    }
+    if let Some(call) = tool_calls.and_then(|calls| calls.elements().next()) {
+        // Inspect names the function where chat completions hold an object.
+        let inspect = call.get("function").is_some_and(|function| !function.is_object());
+        return Some(if inspect { unsupported(ForeignFormat::Inspect) } else { Ok(Dialect::OpenAi) });
+    }
+    let openai_roles = ["system", "developer", "tool", "function"];
+    if openai_roles.iter().any(|name| role.is_some_and(|role| role.is_text(name)))
+        || ["tool_call_id", "function_call", "refusal"].iter().any(|key| message.has(key))
+    {
+        return Some(Ok(Dialect::OpenAi));
+    }
+    content?.elements().find_map(by_block)
+}
+
+fn by_block(block: Value<'_>) -> Option<Verdict> {
+    const OPENAI: [&[u8]; 4] = [b"image_url", b"input_audio", b"file", b"refusal"];
+    const ANTHROPIC: [&[u8]; 6] =
+        [b"thinking", b"redacted_thinking", b"image", b"document", b"compaction", b"container_upload"];
+    const GOOSE: [&[u8]; 2] = [b"toolRequest", b"toolResponse"];
+    const BEDROCK: [&str; 4] = ["text", "toolUse", "toolResult", "image"];
+    let Some(kind) = block.get("type") else {
+        let bedrock = BEDROCK.iter().any(|key| block.has(key));
+        return bedrock.then(|| unsupported(ForeignFormat::BedrockConverse));
+    };
+    let kind = kind.inner();
+    if OPENAI.contains(&kind) {
+        Some(Ok(Dialect::OpenAi))
+    } else if ANTHROPIC.contains(&kind) || kind.ends_with(b"tool_use") || kind.ends_with(b"tool_result") {
+        Some(Ok(Dialect::Anthropic))
+    } else if GOOSE.contains(&kind) {
+        Some(unsupported(ForeignFormat::Goose))
+    } else if kind.starts_with(b"input_") || kind == b"output_text" {
+        Some(unsupported(ForeignFormat::OpenAiResponses))
+    } else {
+        None
+    }
+}
+
+fn kind_is(record: Value<'_>, kinds: &[&str]) -> bool {
+    record.get("type").is_some_and(|kind| kinds.iter().any(|name| kind.is_text(name)))
+}
+
+fn first_has(list: Value<'_>, key: &str) -> bool {
+    list.elements().next().is_some_and(|first| first.has(key))
+}

@@ -1,0 +1,132 @@
+//! The formats by name.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A format that can be read and written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// Epitome JSON, version 1: holds everything that a message can hold.
+    EpitomeJson,
+    /// OpenAI chat completions: an array of messages, a request, or a log of requests.
+    OpenAiChat,
+    /// Anthropic Messages: an array of messages, a request, or a list of exchanges.
+    AnthropicMessages,
+    /// A session file of the coding agent pi, in JSON Lines.
+    PiSession,
+}
+
+impl Format {
+    /// Every format, in the order in which they are listed to people.
+    pub const ALL: [Self; 4] =
+        [Self::EpitomeJson, Self::OpenAiChat, Self::AnthropicMessages, Self::PiSession];
+
+    /// The stable name: `epitome`, `openai-chat`, `anthropic`, `pi`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::EpitomeJson => "epitome",
+            Self::OpenAiChat => "openai-chat",
+            Self::AnthropicMessages => "anthropic",
+            Self::PiSession => "pi",
+        }
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A name is not that of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("not a format; the formats are epitome, openai-chat, anthropic and pi")]
+pub struct FormatNameError;
+
+impl FromStr for Format {
+    type Err = FormatNameError;
+
+    fn from_str(name: &str) -> Result<Self, FormatNameError> {
+        Self::ALL.into_iter().find(|format| format.as_str() == name).ok_or(FormatNameError)
+    }
+}
+
+/// A format that is recognized but cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum ForeignFormat {
+    /// A session file of Claude Code.
+    ClaudeCode,
+    /// What Claude Code prints as `stream-json`.
+    ClaudeStreamJson,
+    /// A rollout file of Codex.
+    CodexRollout,
+    /// Items of the OpenAI Responses API.
+    OpenAiResponses,
+    /// Contents of the Gemini API or of its command line.
+    Gemini,
+    /// A Bedrock Converse request.
+    BedrockConverse,
+    /// A SWE-agent trajectory.
+    SweAgent,
+    /// Events of OpenHands.
+    OpenHands,
+    /// A sample or log of Inspect.
+    Inspect,
+    /// A session or recording of goose.
+    Goose,
+    /// A dump of LangChain messages.
+    LangChain,
+    /// ShareGPT conversations.
+    ShareGpt,
+    /// A Harbor trajectory (ATIF).
+    Atif,
+    /// A provider's reply without the request that it answers.
+    ReplyAlone,
+}
+
+impl ForeignFormat {
+    /// The name for people.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "Claude Code session",
+            Self::ClaudeStreamJson => "Claude Code stream-json",
+            Self::CodexRollout => "Codex rollout",
+            Self::OpenAiResponses => "OpenAI Responses",
+            Self::Gemini => "Gemini",
+            Self::BedrockConverse => "Bedrock Converse",
+            Self::SweAgent => "SWE-agent trajectory",
+            Self::OpenHands => "OpenHands events",
+            Self::Inspect => "Inspect log",
+            Self::Goose => "goose session",
+            Self::LangChain => "LangChain messages",
+            Self::ShareGpt => "ShareGPT",
+            Self::Atif => "ATIF trajectory",
+            Self::ReplyAlone => "reply without its request",
+        }
+    }
+}
+
+impl fmt::Display for ForeignFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_back() {
+        for format in Format::ALL {
+            assert_eq!(format.as_str().parse(), Ok(format));
+        }
+        assert_eq!("PI".parse::<Format>(), Err(FormatNameError));
+    }
+}

@@ -1,0 +1,79 @@
+//! Attachments: base64 and data addresses.
+
+use base64::Engine as _;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use epitome_loop::SharedBytes;
+
+use crate::json::{Kind, Text, Value};
+
+/// Standard base64, with or without padding.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
+
+/// The bytes that a JSON string holds as base64; `None` when it is not base64. Line breaks are allowed.
+pub(crate) fn base64(value: Value<'_>) -> Option<SharedBytes> {
+    if value.kind() != Kind::String {
+        return None;
+    }
+    decode(value.inner())
+}
+
+/// Media type and bytes of a JSON string that holds a `data:` address in base64; `None` for other strings.
+pub(crate) fn data_address(value: Value<'_>) -> Option<(String, SharedBytes)> {
+    if value.kind() != Kind::String || !value.inner().starts_with(b"data:") {
+        return None;
+    }
+    let comma = memchr::memchr(b',', value.inner())?;
+    let (head, payload) = value.inner().split_at_checked(comma)?;
+    let head = Text::default().decode(head).into_owned();
+    let media_type = head.strip_prefix("data:")?.strip_suffix(";base64")?;
+    let media_type = media_type.split(';').next().unwrap_or_default().to_owned();
+    Some((media_type, decode(payload.get(1..)?)?))
+}
+
+/// A `data:` address with the bytes in base64.
+pub(crate) fn to_data_address(media_type: &str, data: &[u8]) -> String {
+    let mut address = format!("data:{media_type};base64,");
+    base64::engine::general_purpose::STANDARD.encode_string(data, &mut address);
+    address
+}
+
+fn decode(inner: &[u8]) -> Option<SharedBytes> {
+    if let Ok(bytes) = LENIENT.decode(inner) {
+        return Some(bytes.into());
+    }
+    let text = Text::default().decode(inner).into_owned();
+    let packed: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+    LENIENT.decode(packed).ok().map(SharedBytes::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn string(json: &str) -> Value<'_> {
+        Value::new(json.as_bytes(), 0..json.len())
+    }
+
+    #[test]
+    fn reads_base64_in_the_spellings_that_occur() {
+        for spelling in [r#""YWI=""#, r#""YWI""#, r#""YW\nI=""#, r#""YWI=\n""#] {
+            assert_eq!(base64(string(spelling)).unwrap().as_slice(), b"ab", "{spelling}");
+        }
+        assert!(base64(string(r#""not base64!""#)).is_none());
+        assert!(base64(string("12")).is_none());
+    }
+
+    #[test]
+    fn reads_data_addresses() {
+        let (media_type, data) = data_address(string(r#""data:image\/png;name=x;base64,YWI=""#)).unwrap();
+        assert_eq!((media_type.as_str(), data.as_slice()), ("image/png", &b"ab"[..]));
+        assert!(data_address(string(r#""https://example.com/a.png""#)).is_none());
+        assert!(data_address(string(r#""data:text/plain,abc""#)).is_none());
+        assert_eq!(to_data_address("image/png", b"ab"), "data:image/png;base64,YWI=");
+    }
+}

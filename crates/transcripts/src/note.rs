@@ -1,0 +1,118 @@
+//! What a reader noticed and the user should know.
+
+use std::fmt;
+
+/// Something that a reader noticed. A note has numbers and nothing of the content; message indexes are those
+/// of [`crate::Session::messages`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Note {
+    /// Bytes that are no JSON value were passed over.
+    Damaged {
+        /// Line on which the stretch begins, from 1.
+        line: u64,
+        /// Offset of its first byte, from 0.
+        offset: u64,
+        /// How many bytes it takes.
+        bytes: u64,
+    },
+    /// Halves of surrogate pairs were replaced by U+FFFD; the message is re-encoded when it is written.
+    LoneSurrogates {
+        /// Index of the message.
+        message: usize,
+        /// How many were replaced.
+        count: u64,
+    },
+    /// Text was not UTF-8 and was repaired with U+FFFD; the message is re-encoded when it is written.
+    InvalidUtf8 {
+        /// Index of the message.
+        message: usize,
+        /// How many strings were repaired.
+        count: u64,
+    },
+    /// A key occurs twice in one object; the last value counts.
+    DuplicateKeys {
+        /// Index of the message.
+        message: usize,
+    },
+    /// An image, a recording or a file is not valid base64 and is kept as an opaque item.
+    InvalidBase64 {
+        /// Index of the message.
+        message: usize,
+    },
+    /// Records that are never sent to the model: settings, labels, events.
+    SideRecords {
+        /// How many.
+        count: u64,
+    },
+    /// JSON values that are no records of this format.
+    StrayValues {
+        /// How many.
+        count: u64,
+    },
+    /// Turns that were aborted before the model said anything; they are not sent.
+    AbortedMessages {
+        /// How many.
+        count: u64,
+    },
+    /// Records on branches that were left.
+    OtherBranches {
+        /// How many records.
+        count: u64,
+    },
+    /// Messages that an earlier compaction replaced; they are not sent any more.
+    BeforeCompaction {
+        /// How many messages.
+        count: u64,
+    },
+    /// A log in which every request repeats the history; the last request counts.
+    RepeatedHistory {
+        /// How many requests the conversation has in the log.
+        requests: u64,
+    },
+    /// The last request's reply is in a form that cannot be read; the conversation ends before it.
+    ReplyNotRead,
+    /// Items of a kind that is not known; they are kept as they are.
+    UnknownItems {
+        /// How many.
+        count: u64,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Damaged { line, offset, bytes } => {
+                write!(f, "line {line}, byte {offset}: {bytes} bytes are damaged and were passed over")
+            }
+            Self::LoneSurrogates { message, count } => {
+                write!(f, "message {message}: {count} halves of surrogate pairs were replaced")
+            }
+            Self::InvalidUtf8 { message, count } => {
+                write!(f, "message {message}: {count} strings were not UTF-8 and were repaired")
+            }
+            Self::DuplicateKeys { message } => {
+                write!(f, "message {message}: a key occurs twice; the last value counts")
+            }
+            Self::InvalidBase64 { message } => {
+                write!(f, "message {message}: an attachment is not valid base64 and is kept as it is")
+            }
+            Self::SideRecords { count } => write!(f, "{count} records are not part of what is sent"),
+            Self::StrayValues { count } => write!(f, "{count} JSON values are no records"),
+            Self::AbortedMessages { count } => {
+                write!(f, "{count} aborted turns without content are not sent")
+            }
+            Self::OtherBranches { count } => write!(f, "{count} records are on branches that were left"),
+            Self::BeforeCompaction { count } => {
+                write!(f, "{count} messages were replaced by an earlier compaction")
+            }
+            Self::RepeatedHistory { requests } => {
+                write!(f, "{requests} requests repeat the history; the last one counts")
+            }
+            Self::ReplyNotRead => f.write_str("the last reply is in a form that cannot be read"),
+            Self::UnknownItems { count } => {
+                write!(f, "{count} items of a kind that is not known are kept as they are")
+            }
+        }
+    }
+}

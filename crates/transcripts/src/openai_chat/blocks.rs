@@ -1,0 +1,128 @@
+//! Content of chat messages: text, or a list of parts.
+
+use epitome_loop::{Audio, Block, Document, Image, Opaque, SharedText, Thinking};
+
+use crate::faults::Faults;
+use crate::json::{Kind, Value, raw_json};
+use crate::media;
+
+/// The blocks of a content: a string, a list of parts or of strings, one part, or nothing.
+pub(super) fn content(value: Option<Value<'_>>, faults: &mut Faults) -> Vec<Block> {
+    let Some(value) = value else { return Vec::new() };
+    match value.kind() {
+        Kind::Array => value.elements().filter_map(|part| self::part(part, faults)).collect(),
+        _ => part(value, faults).into_iter().collect(),
+    }
+}
+
+/// Thinking blocks as LiteLLM logs them, in Anthropic's form.
+pub(super) fn thinking_blocks(value: Option<Value<'_>>, faults: &mut Faults) -> Vec<Block> {
+    let elements = value.into_iter().flat_map(Value::elements);
+    elements
+        .map(|block| {
+            let [kind, thinking, signature] = faults.pick(block, ["type", "thinking", "signature"]);
+            match kind {
+                Some(kind) if kind.is_text("thinking") => Block::Thinking(Thinking::new(
+                    faults.string(thinking),
+                    faults.string(signature),
+                    crate::anthropic::SIGNATURE,
+                    None,
+                )),
+                _ => opaque(block, kind, faults),
+            }
+        })
+        .collect()
+}
+
+/// One part; nothing for empty text, which providers refuse.
+fn part(part: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    match part.kind() {
+        Kind::String => text(faults.string(Some(part))),
+        Kind::Null => None,
+        Kind::Object => typed_part(part, faults),
+        Kind::Array | Kind::Number | Kind::Bool => {
+            faults.unknown_items += 1;
+            Some(opaque(part, None, faults))
+        }
+    }
+}
+
+fn typed_part(part: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    let [kind, words, refusal, image, audio, file] =
+        faults.pick(part, ["type", "text", "refusal", "image_url", "input_audio", "file"]);
+    let is = |name: &str| kind.is_some_and(|kind| kind.is_text(name));
+    let mapped = if is("text") || is("input_text") || is("output_text") {
+        return text(faults.string(words));
+    } else if is("refusal") {
+        return text(faults.string(refusal)).map(|block| match block {
+            Block::Text { text } => Block::Refusal { text },
+            other => other,
+        });
+    } else if is("image_url") {
+        image.and_then(|image| self::image(image, faults))
+    } else if is("input_audio") {
+        audio.and_then(|audio| self::audio(audio, faults))
+    } else if is("file") {
+        file.and_then(|file| self::file(file, faults))
+    } else {
+        faults.unknown_items += 1;
+        None
+    };
+    Some(mapped.unwrap_or_else(|| opaque(part, kind, faults)))
+}
+
+fn image(image: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    let address = if image.kind() == Kind::String { Some(image) } else { image.get("url") }?;
+    if let Some((media_type, data)) = media::data_address(address) {
+        let media_type = SharedText::from(media_type);
+        return Some(Block::Image(Image { media_type, url: SharedText::default(), data: Some(data) }));
+    }
+    if address.inner().starts_with(b"data:") {
+        faults.invalid_base64 += 1;
+        return None;
+    }
+    let url = faults.string(Some(address)).into();
+    Some(Block::Image(Image { media_type: SharedText::default(), url, data: None }))
+}
+
+fn audio(audio: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    let [data, format] = faults.pick(audio, ["data", "format"]);
+    let Some(data) = media::base64(data?) else {
+        faults.invalid_base64 += 1;
+        return None;
+    };
+    let media_type = format!("audio/{}", faults.string(format)).into();
+    Some(Block::Audio(Audio { media_type, data: Some(data) }))
+}
+
+/// A file by value; one that is only named by an id stays opaque.
+fn file(file: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    let [data, name] = faults.pick(file, ["file_data", "filename"]);
+    let data = data?;
+    let (media_type, data) = match media::data_address(data) {
+        Some(found) => found,
+        None => match media::base64(data) {
+            Some(bytes) => (String::new(), bytes),
+            None => {
+                faults.invalid_base64 += 1;
+                return None;
+            }
+        },
+    };
+    Some(Block::Document(Document {
+        media_type: media_type.into(),
+        name: faults.string(name).into(),
+        data: Some(data),
+        text: SharedText::default(),
+    }))
+}
+
+fn text(text: String) -> Option<Block> {
+    (!text.is_empty()).then(|| Block::text(text))
+}
+
+/// An item kept as it stands.
+pub(super) fn opaque(value: Value<'_>, kind: Option<Value<'_>>, faults: &mut Faults) -> Block {
+    let kind = SharedText::from(faults.string(kind));
+    Block::Opaque(Opaque { kind, raw: raw_json(value.bytes(), &mut faults.text) })
+}

@@ -1,0 +1,270 @@
+//! Neutral messages into chat messages.
+
+use epitome_loop::{Block, Message, RawJson, ToolUse};
+
+use super::CUSTOM_CALL;
+use crate::faults::Faults;
+use crate::json::{Array, Kind, Object, Value, object};
+use crate::loss::{LossKind, Losses};
+use crate::media;
+use crate::write::Item;
+
+/// The elements of the list of messages. `same` says whether the session was read from this format, so that
+/// its own extensions may go back.
+pub(crate) fn encode(items: &[Item], same: bool, losses: &mut Losses) -> Vec<Vec<u8>> {
+    let mut encoder = Encoder { same, losses };
+    items.iter().map(|item| object(|out| encoder.message(out, &item.message))).collect()
+}
+
+/// Tool definitions. Those of Anthropic become functions; others that are no functions are left out.
+pub(crate) fn encode_tools(tools: &[RawJson], losses: &mut Losses) -> Vec<Vec<u8>> {
+    let encoded = tools.iter().map(|tool| {
+        let source = tool.as_str().as_bytes();
+        let value = Value::new(source, 0..source.len());
+        let ([function, name, description, schema], _) =
+            value.pick(["function", "name", "description", "input_schema"]);
+        if function.is_some() {
+            return Some(source.to_vec());
+        }
+        let (Some(name), Some(schema)) = (name, schema) else {
+            losses.add(LossKind::Tool);
+            return None;
+        };
+        Some(object(|out| {
+            out.text("type", "function");
+            out.object("function", |out| {
+                out.raw("name", name.bytes());
+                if let Some(description) = description {
+                    out.raw("description", description.bytes());
+                }
+                out.raw("parameters", schema.bytes());
+            });
+        }))
+    });
+    encoded.collect::<Vec<_>>().into_iter().flatten().collect()
+}
+
+struct Encoder<'a> {
+    same: bool,
+    losses: &'a mut Losses,
+}
+
+impl Encoder<'_> {
+    fn message(&mut self, out: &mut Object<'_>, message: &Message) {
+        match message {
+            Message::System { blocks } => {
+                out.text("role", "system");
+                self.content(out, blocks.iter(), Carries::Text);
+            }
+            Message::User { blocks } => {
+                out.text("role", "user");
+                self.content(out, blocks.iter(), Carries::Media);
+            }
+            Message::ToolResult { blocks, tool_use_id, is_error } => {
+                out.text("role", "tool");
+                out.text("tool_call_id", tool_use_id);
+                if *is_error {
+                    self.losses.add(LossKind::ErrorFlag);
+                }
+                self.content(out, blocks.iter(), if self.same { Carries::Media } else { Carries::Text });
+            }
+            Message::Assistant { blocks, .. } => self.assistant(out, blocks),
+        }
+    }
+
+    fn assistant(&mut self, out: &mut Object<'_>, blocks: &[Block]) {
+        out.text("role", "assistant");
+        let is_spoken =
+            |block: &&Block| !matches!(block, Block::Refusal { .. } | Block::ToolUse(_) | Block::Thinking(_));
+        let spoken: Vec<&Block> = blocks.iter().filter(is_spoken).collect();
+        let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
+        let refusals: Vec<&str> = blocks.iter().filter_map(refusal).collect();
+        self.thinking(out, blocks);
+        if spoken.is_empty() && (has_calls || !refusals.is_empty()) {
+            out.raw("content", b"null");
+        } else {
+            self.content(out, spoken, Carries::Text);
+        }
+        if !refusals.is_empty() {
+            out.text("refusal", &refusals.join("\n"));
+        }
+        if has_calls {
+            out.array("tool_calls", |list| {
+                for block in blocks {
+                    if let Block::ToolUse(call) = block {
+                        list.object(|out| self.call(out, call));
+                    }
+                }
+            });
+        }
+    }
+
+    /// Reasoning goes back only into a log that had it.
+    fn thinking(&mut self, out: &mut Object<'_>, blocks: &[Block]) {
+        let thoughts = blocks.iter().filter_map(|block| match block {
+            Block::Thinking(thinking) => Some(thinking),
+            _ => None,
+        });
+        let (signed, plain): (Vec<_>, Vec<_>) = thoughts.partition(|thinking| !thinking.signature.is_empty());
+        if !self.same {
+            signed.iter().chain(&plain).for_each(|_| self.losses.add(LossKind::Thinking));
+            return;
+        }
+        if !signed.is_empty() {
+            out.array("thinking_blocks", |list| {
+                for thinking in &signed {
+                    list.object(|out| {
+                        out.text("type", "thinking");
+                        out.text("thinking", &thinking.thinking);
+                        out.text("signature", &thinking.signature);
+                    });
+                }
+            });
+        }
+        if !plain.is_empty() {
+            let text: Vec<&str> = plain.iter().map(|thinking| thinking.thinking.as_str()).collect();
+            out.text("reasoning_content", &text.join("\n"));
+        }
+    }
+
+    fn call(&mut self, out: &mut Object<'_>, call: &ToolUse) {
+        out.text("id", &call.id);
+        if call.provider_state_format == CUSTOM_CALL {
+            out.text("type", "custom");
+            out.object("custom", |out| {
+                out.text("name", &call.name);
+                out.raw("input", call.input.as_ref().map_or(b"\"\"", |input| input.as_str().as_bytes()));
+            });
+            return;
+        }
+        if call.provider_state.is_some() {
+            self.losses.add(LossKind::CallState);
+        }
+        out.text("type", "function");
+        out.object("function", |out| {
+            out.text("name", &call.name);
+            out.text("arguments", &arguments(call.input.as_ref()));
+        });
+    }
+
+    fn content<'b>(
+        &mut self,
+        out: &mut Object<'_>,
+        blocks: impl IntoIterator<Item = &'b Block>,
+        carries: Carries,
+    ) {
+        let mut parts: Vec<Part<'b>> = Vec::new();
+        for block in blocks {
+            parts.extend(self.part(block, carries));
+        }
+        match parts.as_slice() {
+            [] => out.text("content", ""),
+            [Part::Text(text)] => out.text("content", text),
+            parts => out.array("content", |list| parts.iter().for_each(|part| part.write(list))),
+        }
+    }
+
+    fn part<'b>(&mut self, block: &'b Block, carries: Carries) -> Option<Part<'b>> {
+        let loss = match block {
+            Block::Text { text } => return Some(Part::Text(text)),
+            Block::Refusal { text } => {
+                self.losses.add(LossKind::Refusal);
+                return Some(Part::Text(text));
+            }
+            Block::Document(document) if document.data.is_none() => return Some(Part::Text(&document.text)),
+            Block::Image(image) if carries == Carries::Media => {
+                let address = match &image.data {
+                    Some(data) => media::to_data_address(&image.media_type, data),
+                    None => image.url.as_str().to_owned(),
+                };
+                return Some(Part::Image(address));
+            }
+            Block::Audio(audio) if carries == Carries::Media => match &audio.data {
+                Some(data) => {
+                    let format = audio.media_type.rsplit('/').next().unwrap_or_default();
+                    return Some(Part::Audio(data, format));
+                }
+                None => LossKind::Audio,
+            },
+            Block::Document(document) if carries == Carries::Media => match &document.data {
+                Some(data) => {
+                    let address = media::to_data_address(&document.media_type, data);
+                    return Some(Part::File(&document.name, address));
+                }
+                None => LossKind::Document,
+            },
+            Block::Opaque(opaque) if self.same => return Some(Part::Raw(opaque.raw.as_str())),
+            Block::Image(_) => LossKind::Image,
+            Block::Audio(_) => LossKind::Audio,
+            Block::Document(_) => LossKind::Document,
+            Block::Thinking(_) => LossKind::Thinking,
+            Block::ToolResult(_) => LossKind::NestedResult,
+            _ => LossKind::Opaque,
+        };
+        self.losses.add(loss);
+        None
+    }
+}
+
+/// What a content may hold.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carries {
+    Text,
+    Media,
+}
+
+enum Part<'a> {
+    Text(&'a str),
+    Image(String),
+    Audio(&'a [u8], &'a str),
+    File(&'a str, String),
+    Raw(&'a str),
+}
+
+impl Part<'_> {
+    fn write(&self, list: &mut Array<'_>) {
+        match self {
+            Self::Raw(json) => list.raw(json.as_bytes()),
+            Self::Text(text) => list.object(|out| {
+                out.text("type", "text");
+                out.text("text", text);
+            }),
+            Self::Image(address) => list.object(|out| {
+                out.text("type", "image_url");
+                out.object("image_url", |out| out.text("url", address));
+            }),
+            Self::Audio(data, format) => list.object(|out| {
+                out.text("type", "input_audio");
+                out.object("input_audio", |out| {
+                    out.base64("data", data);
+                    out.text("format", format);
+                });
+            }),
+            Self::File(name, address) => list.object(|out| {
+                out.text("type", "file");
+                out.object("file", |out| {
+                    out.text_if_any("filename", name);
+                    out.text("file_data", address);
+                });
+            }),
+        }
+    }
+}
+
+fn refusal(block: &Block) -> Option<&str> {
+    match block {
+        Block::Refusal { text } => Some(text),
+        _ => None,
+    }
+}
+
+/// The string that the arguments were read from: the text of a JSON string, anything else as it stands.
+fn arguments(input: Option<&RawJson>) -> String {
+    let Some(input) = input else { return "{}".to_owned() };
+    let source = input.as_str().as_bytes();
+    let value = Value::new(source, 0..source.len());
+    match value.kind() {
+        Kind::String => Faults::default().string(Some(value)),
+        _ => input.as_str().to_owned(),
+    }
+}

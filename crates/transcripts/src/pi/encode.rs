@@ -1,0 +1,170 @@
+//! Neutral messages into pi messages.
+
+use std::collections::HashMap;
+
+use epitome_loop::json_text::push_raw;
+use epitome_loop::{Block, Message, ModelKey, RawJson, Role, SharedText, Usage};
+
+use crate::json::{Array, Object, object};
+use crate::loss::{LossKind, Losses};
+
+/// Encodes messages one after another; it remembers which tool a call named, because results repeat it.
+pub(super) struct Encoder<'a> {
+    /// Whether the session was read from this format, so that its own items may go back.
+    pub(super) same: bool,
+    /// The model that assistant messages are said to come from.
+    pub(super) model: ModelKey,
+    /// Milliseconds since 1970 as JSON.
+    pub(super) timestamp: String,
+    pub(super) losses: &'a mut Losses,
+    pub(super) tools: HashMap<SharedText, SharedText>,
+}
+
+impl Encoder<'_> {
+    /// The `message` of a record; nothing for a system message, which has no place in the format.
+    pub(super) fn message(&mut self, message: &Message) -> Option<Vec<u8>> {
+        self.remember_calls(message);
+        match message {
+            Message::System { .. } => {
+                self.losses.add(LossKind::System);
+                None
+            }
+            Message::User { blocks } => Some(object(|out| {
+                out.text("role", "user");
+                self.content(out, blocks);
+                out.raw("timestamp", self.timestamp.as_bytes());
+            })),
+            Message::Assistant { blocks, usage } => Some(object(|out| {
+                out.text("role", "assistant");
+                self.content(out, blocks);
+                out.text("api", self.api());
+                out.text("provider", &self.model.provider);
+                out.text("model", &self.model.model);
+                self::usage(out, usage.unwrap_or_default());
+                let calls = message.tool_calls().next().is_some();
+                out.text("stopReason", if calls { "toolUse" } else { "stop" });
+                out.raw("timestamp", self.timestamp.as_bytes());
+            })),
+            Message::ToolResult { blocks, tool_use_id, is_error } => Some(object(|out| {
+                out.text("role", "toolResult");
+                out.text("toolCallId", tool_use_id);
+                out.text("toolName", self.tools.get(tool_use_id).map_or("", SharedText::as_str));
+                self.content(out, blocks);
+                out.boolean("isError", *is_error);
+                out.raw("timestamp", self.timestamp.as_bytes());
+            })),
+        }
+    }
+
+    /// Remembers which tool each call named.
+    pub(super) fn remember_calls(&mut self, message: &Message) {
+        if message.role() == Role::Assistant {
+            self.tools.extend(message.tool_calls().map(|call| (call.id.clone(), call.name.clone())));
+        }
+    }
+
+    fn api(&self) -> &'static str {
+        match self.model.provider.as_str() {
+            "anthropic" => "anthropic-messages",
+            "google" => "google-generative-ai",
+            _ => "openai-completions",
+        }
+    }
+
+    fn content(&mut self, out: &mut Object<'_>, blocks: &[Block]) {
+        out.array("content", |list| blocks.iter().for_each(|block| self.block(list, block)));
+    }
+
+    fn block(&mut self, list: &mut Array<'_>, block: &Block) {
+        let loss = match block {
+            Block::Text { text } => return self::text(list, text),
+            Block::Refusal { text } => {
+                self.losses.add(LossKind::Refusal);
+                return self::text(list, text);
+            }
+            Block::Image(image) => match &image.data {
+                Some(data) => {
+                    return list.object(|out| {
+                        out.text("type", "image");
+                        out.base64("data", data);
+                        out.text("mimeType", &image.media_type);
+                    });
+                }
+                None => LossKind::Image,
+            },
+            Block::Document(document) if document.data.is_none() => {
+                return self::text(list, &document.text);
+            }
+            Block::Thinking(thinking)
+                if self.same
+                    || thinking.signature.is_empty()
+                    || thinking.signature_format == crate::anthropic::SIGNATURE
+                        && self.model.provider == "anthropic" =>
+            {
+                return list.object(|out| {
+                    out.text("type", "thinking");
+                    out.text("thinking", &thinking.thinking);
+                    out.text("thinkingSignature", &thinking.signature);
+                });
+            }
+            Block::ToolUse(call) => {
+                return list.object(|out| {
+                    out.text("type", "toolCall");
+                    out.text("id", &call.id);
+                    out.text("name", &call.name);
+                    self.arguments(out, call.input.as_ref());
+                    match &call.provider_state {
+                        Some(state) if self.same => out.raw("thoughtSignature", &one_line(state)),
+                        Some(_) => self.losses.add(LossKind::CallState),
+                        None => {}
+                    }
+                });
+            }
+            Block::Opaque(opaque) if self.same => return list.raw(&one_line(&opaque.raw)),
+            Block::Thinking(_) => LossKind::Thinking,
+            Block::Audio(_) => LossKind::Audio,
+            Block::Document(_) => LossKind::Document,
+            Block::ToolResult(_) => LossKind::NestedResult,
+            _ => LossKind::Opaque,
+        };
+        self.losses.add(loss);
+    }
+
+    fn arguments(&mut self, out: &mut Object<'_>, input: Option<&RawJson>) {
+        match input.map(one_line) {
+            None => out.raw("arguments", b"{}"),
+            Some(json) if json.starts_with(b"{") => out.raw("arguments", &json),
+            Some(json) => {
+                self.losses.add(LossKind::Arguments);
+                out.object("arguments", |out| out.raw("arguments", &json));
+            }
+        }
+    }
+}
+
+/// JSON without line breaks, which would end a record.
+fn one_line(json: &RawJson) -> Vec<u8> {
+    let mut out = Vec::new();
+    push_raw(&mut out, json);
+    out
+}
+
+fn text(list: &mut Array<'_>, text: &str) {
+    list.object(|out| {
+        out.text("type", "text");
+        out.text("text", text);
+    });
+}
+
+fn usage(out: &mut Object<'_>, usage: Usage) {
+    out.object("usage", |out| {
+        out.number("input", usage.input.get());
+        out.number("output", usage.output.get());
+        out.number("cacheRead", usage.cache_read.get());
+        out.number("cacheWrite", usage.cache_creation.get());
+        out.number("totalTokens", usage.total_tokens().unwrap_or_default().get());
+        out.object("cost", |out| {
+            ["input", "output", "cacheRead", "cacheWrite", "total"].iter().for_each(|key| out.number(key, 0));
+        });
+    });
+}

@@ -1,0 +1,193 @@
+//! A pi session into the messages that pi would send next.
+
+use epitome_loop::{Block, Message, ModelKey, TokenCount, Usage};
+
+use super::blocks;
+use super::path::{PiFile, Record, RecordKind, path};
+use crate::assembly::{Assembly, as_it_stands};
+use crate::faults::Faults;
+use crate::json::Value;
+use crate::{Note, ReadError};
+
+/// Reads a session into the assembly.
+///
+/// The context is the newest compaction's summary as a user message, the records from the first one it kept
+/// up to it, and the records behind it. Without a compaction it is every record on the way to the newest.
+pub(crate) fn read(source: &[u8], values: &[Value<'_>], into: &mut Assembly) -> Result<PiFile, ReadError> {
+    let stray = values.iter().filter(|value| !value.is_object()).count();
+    into.note_count(stray as u64, |count| Note::StrayValues { count });
+    let header = values.first().ok_or(ReadError::Empty)?;
+    let (is_tree, records, left) = path(values, source, into.is_damaged());
+    into.note_count(left, |count| Note::OtherBranches { count });
+    let mut reader = Reader { source, into, model: model_of(*header, "modelId"), aborted: 0, side: 0 };
+
+    let compaction = records.iter().rposition(|record| record.kind == RecordKind::Compaction);
+    let mut first = 0;
+    if let Some(at) = compaction
+        && let Some(record) = records.get(at)
+    {
+        first = first_kept(reader.value(record), &records, source).map_or(at, |first| first.min(at));
+        let before = records.iter().take(first).filter(|record| record.kind == RecordKind::Message).count();
+        reader.into.note_count(before as u64, |count| Note::BeforeCompaction { count });
+        reader.summary(record);
+    }
+    for (at, record) in records.iter().enumerate() {
+        let reports_count = compaction.is_none_or(|compaction| at > compaction);
+        reader.record(record, at >= first, reports_count)?;
+    }
+    let Reader { model, aborted, side, .. } = reader;
+    into.model = model;
+    into.note_count(aborted, |count| Note::AbortedMessages { count });
+    into.note_count(side, |count| Note::SideRecords { count });
+    Ok(PiFile { header: header.range(), is_tree, records })
+}
+
+struct Reader<'a, 'b> {
+    source: &'a [u8],
+    into: &'b mut Assembly,
+    model: Option<ModelKey>,
+    aborted: u64,
+    side: u64,
+}
+
+impl<'a> Reader<'a, '_> {
+    fn value(&self, record: &Record) -> Value<'a> {
+        Value::new(self.source, record.range.clone())
+    }
+
+    fn summary(&mut self, record: &Record) {
+        let summary = self.value(record).get("summary");
+        let blocks: Vec<Block> = blocks::text(self.into.faults.string(summary)).into_iter().collect();
+        self.into.close(as_it_stands(record.range.clone()), vec![Message::User { blocks: blocks.into() }]);
+        self.into.derived_prefix = 1;
+    }
+
+    fn record(&mut self, record: &Record, is_sent: bool, reports_count: bool) -> Result<(), ReadError> {
+        let value = self.value(record);
+        match record.kind {
+            RecordKind::Message => {}
+            RecordKind::Compaction => return Ok(()),
+            RecordKind::Label | RecordKind::Side => {
+                self.side += u64::from(is_sent);
+                if value.get("type").is_some_and(|kind| kind.is_text("model_change")) {
+                    self.model = model_of(value, "modelId").or(self.model.take());
+                }
+                return Ok(());
+            }
+        }
+        let message = value.get("message");
+        if let Some(message) = message {
+            self.model = model_of(message, "model").or(self.model.take());
+        }
+        if !is_sent {
+            return Ok(());
+        }
+        let mapped = match message {
+            Some(message) => self.message(message, record.number)?,
+            None => self.entry(value),
+        };
+        let Some(mapped) = mapped else { return Ok(()) };
+        let index = self.into.len();
+        if let Message::Assistant { usage: Some(usage), .. } = &mapped
+            && reports_count
+        {
+            self.into.reported = Some((index, *usage));
+        }
+        self.into.close(as_it_stands(record.range.clone()), vec![mapped]);
+        Ok(())
+    }
+
+    /// A record that is sent although it has no message: text of an extension, or what a left branch held.
+    fn entry(&mut self, value: Value<'_>) -> Option<Message> {
+        let faults = &mut self.into.faults;
+        let [content, summary] = faults.pick(value, ["content", "summary"]);
+        let blocks = blocks::content(content.or(summary), "", faults);
+        (!blocks.is_empty()).then(|| Message::User { blocks: blocks.into() })
+    }
+
+    fn message(&mut self, message: Value<'_>, number: usize) -> Result<Option<Message>, ReadError> {
+        if !message.is_object() {
+            return Err(ReadError::NotAMessage { message: number });
+        }
+        let faults = &mut self.into.faults;
+        let [role, content, summary] = faults.pick(message, ["role", "content", "summary"]);
+        let role = role.ok_or(ReadError::NotAMessage { message: number })?;
+        let is = |name: &str| role.is_text(name);
+        if is("user") || is("custom") || is("hookMessage") {
+            let blocks = blocks::content(content, "", faults).into();
+            Ok(Some(Message::User { blocks }))
+        } else if is("assistant") {
+            let mapped = assistant(message, content, faults);
+            let is_empty = mapped.blocks().is_empty();
+            self.aborted += u64::from(is_empty);
+            Ok((!is_empty).then_some(mapped))
+        } else if is("toolResult") {
+            let [id, is_error] = faults.pick(message, ["toolCallId", "isError"]);
+            Ok(Some(Message::ToolResult {
+                blocks: blocks::content(content, "", faults).into(),
+                tool_use_id: faults.string(id).into(),
+                is_error: is_error.is_some_and(Value::is_true),
+            }))
+        } else if is("bashExecution") {
+            if message.get("excludeFromContext").is_some_and(Value::is_true) {
+                self.side += 1;
+                return Ok(None);
+            }
+            Ok(Some(Message::user(shell_command(message, faults))))
+        } else if is("compactionSummary") || is("branchSummary") {
+            let blocks: Vec<Block> = blocks::text(faults.string(summary)).into_iter().collect();
+            Ok(Some(Message::User { blocks: blocks.into() }))
+        } else {
+            Err(ReadError::UnknownRole { message: number })
+        }
+    }
+}
+
+fn assistant(message: Value<'_>, content: Option<Value<'_>>, faults: &mut Faults) -> Message {
+    let [api, usage] = faults.pick(message, ["api", "usage"]);
+    let api = faults.string(api);
+    let signature = if api.starts_with("anthropic") { crate::anthropic::SIGNATURE } else { api.as_str() };
+    let blocks = blocks::content(content, signature, faults).into();
+    Message::Assistant { blocks, usage: usage.and_then(self::usage) }
+}
+
+/// The user's own shell command, as text of the user.
+fn shell_command(message: Value<'_>, faults: &mut Faults) -> String {
+    let [command, output, exit_code, cancelled] =
+        faults.pick(message, ["command", "output", "exitCode", "cancelled"]);
+    let mut text = format!("$ {}\n{}", faults.string(command), faults.string(output));
+    if cancelled.is_some_and(Value::is_true) {
+        text.push_str("\n[canceled]");
+    } else if let Some(code) = exit_code.filter(|code| code.bytes() != b"0") {
+        text.push_str("\n[exit code ");
+        text.push_str(&faults.text.utf8(code.bytes()));
+        text.push(']');
+    }
+    text
+}
+
+/// What a request took; aborted turns report zeros, which say nothing.
+fn usage(usage: Value<'_>) -> Option<Usage> {
+    let (found, _) = usage.pick(["input", "output", "cacheRead", "cacheWrite"]);
+    let [input, output, cache_read, cache_creation] =
+        found.map(|value| TokenCount(value.and_then(Value::number).unwrap_or(0)));
+    let usage = Usage { input, output, cache_read, cache_creation, reasoning: TokenCount::ZERO };
+    (usage != Usage::default()).then_some(usage)
+}
+
+fn model_of(record: Value<'_>, key: &str) -> Option<ModelKey> {
+    let mut faults = Faults::default();
+    let [provider, model] = faults.pick(record, ["provider", key]);
+    let key = ModelKey::new(faults.string(provider), faults.string(model));
+    key.validate().is_ok().then_some(key)
+}
+
+/// The position among `records` of the first one that a compaction kept.
+fn first_kept(compaction: Value<'_>, records: &[Record], source: &[u8]) -> Option<usize> {
+    let ([id, index], _) = compaction.pick(["firstKeptEntryId", "firstKeptEntryIndex"]);
+    if let Some(id) = id {
+        return records.iter().position(|record| source.get(record.id.clone()) == Some(id.bytes()));
+    }
+    let number = usize::try_from(index?.number()?).ok()?;
+    records.iter().position(|record| record.number >= number)
+}

@@ -1,0 +1,281 @@
+//! Writing pi sessions.
+//!
+//! A compacted session is a new file: the header, the records that stay, and a native `compaction` record at
+//! its end whose first kept entry is the first record behind the header. Read back, by pi as by us, that is
+//! the summary and then what was kept. Records stay byte for byte, with one exception: in files whose records
+//! name their parents, the `parentId` of a record whose parent is gone names the record before it instead.
+
+use std::collections::{HashMap, HashSet};
+
+use epitome_loop::{Message, ModelKey, TokenCount, tail_estimate};
+
+use super::encode::Encoder;
+use super::path::{PiFile, Record, RecordKind};
+use crate::Session;
+use crate::json::{Object, Value, object};
+use crate::loss::Losses;
+use crate::write::{Item, Piece};
+
+/// Time of records that have none to take over: there is no clock here.
+const NO_TIME: &str = "\"1970-01-01T00:00:00.000Z\"";
+
+/// Writes what stays of a pi session.
+pub(crate) fn write_kept(
+    session: &Session,
+    file: &PiFile,
+    pieces: Vec<Piece>,
+    losses: &mut Losses,
+) -> Vec<u8> {
+    let mut writer = Writer::new(session, file, losses);
+    writer.line(file.header.clone());
+    for piece in pieces {
+        match piece {
+            Piece::Original(original) => writer.original(original),
+            Piece::Encoded(items) => items.into_iter().for_each(|item| writer.item(item)),
+        }
+    }
+    writer.side_records(usize::MAX);
+    writer.compaction();
+    writer.out
+}
+
+/// Writes a session that was read from another format, in the linear form that pi upgrades by itself.
+pub(crate) fn write_new(session: &Session, items: &[Item], losses: &mut Losses) -> Vec<u8> {
+    let file = PiFile { header: 0..0, is_tree: false, records: Vec::new() };
+    let mut writer = Writer::new(session, &file, losses);
+    writer.encoder.same = false;
+    let header = object(|out| {
+        out.text("type", "session");
+        out.text("id", &id_of(&session.source));
+        out.raw("timestamp", NO_TIME.as_bytes());
+        out.text("cwd", ".");
+        if let Some(model) = &session.model {
+            out.text("provider", &model.provider);
+            out.text("modelId", &model.model);
+        }
+    });
+    writer.out.extend_from_slice(&header);
+    writer.out.push(b'\n');
+    for item in items {
+        writer.item(Item { message: item.message.clone(), is_summary: item.is_summary });
+    }
+    writer.compaction();
+    writer.out
+}
+
+struct Writer<'a> {
+    session: &'a Session,
+    file: &'a PiFile,
+    encoder: Encoder<'a>,
+    out: Vec<u8>,
+    /// How many records behind the header are written.
+    written: u64,
+    /// The next record of the file whose turn to be written as a side record has not come.
+    next_side: usize,
+    /// The summary, which goes into the last record.
+    summary: Option<Message>,
+    /// Ids as JSON: of the first record, of the one written last, and all that are taken.
+    first_id: Vec<u8>,
+    last_id: Vec<u8>,
+    taken: HashSet<Vec<u8>>,
+    written_ids: HashSet<Vec<u8>>,
+    next_id: u32,
+    /// Time of the last record, as JSON.
+    time: Vec<u8>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(session: &'a Session, file: &'a PiFile, losses: &'a mut Losses) -> Self {
+        let model = session.model.clone().unwrap_or_else(|| ModelKey::new("unknown", "unknown"));
+        let encoder = Encoder { same: true, model, timestamp: "0".to_owned(), losses, tools: HashMap::new() };
+        let taken = file.records.iter().map(|record| bytes(session, &record.id).to_vec()).collect();
+        Self {
+            session,
+            file,
+            encoder,
+            out: Vec::new(),
+            written: 0,
+            next_side: 0,
+            summary: None,
+            first_id: Vec::new(),
+            last_id: b"null".to_vec(),
+            taken,
+            written_ids: HashSet::new(),
+            next_id: 0,
+            time: NO_TIME.as_bytes().to_vec(),
+        }
+    }
+
+    fn line(&mut self, range: std::ops::Range<usize>) {
+        self.remember_time(&range);
+        self.out.extend_from_slice(bytes(self.session, &range));
+        self.out.push(b'\n');
+    }
+
+    fn original(&mut self, original: usize) {
+        let Some(original) = self.session.originals.get(original) else { return };
+        let at = self.file.records.partition_point(|record| record.range.start < original.range.start);
+        let Some(record) = self.file.records.get(at) else { return };
+        if record.kind == RecordKind::Compaction {
+            let message = self.session.messages.get(self.session.leading_system);
+            if let Some(message) = message.cloned() {
+                self.item(Item { message, is_summary: true });
+            }
+            return;
+        }
+        self.side_records(at);
+        self.record(record);
+    }
+
+    fn item(&mut self, item: Item) {
+        if item.is_summary && self.summary.is_none() {
+            self.summary = Some(item.message);
+            return;
+        }
+        let Some(message) = self.encoder.message(&item.message) else { return };
+        let id = self.new_id();
+        let head = self.record_head("message", &id);
+        let record = object(|out| {
+            head(out);
+            out.raw("message", &message);
+        });
+        self.push_new(&record, id);
+    }
+
+    /// Writes the side records before the record at `end`: settings go on to hold.
+    fn side_records(&mut self, end: usize) {
+        let file = self.file;
+        let end = end.min(file.records.len());
+        while self.next_side < end {
+            if let Some(record) = file.records.get(self.next_side) {
+                let stays = match record.kind {
+                    RecordKind::Side => true,
+                    RecordKind::Label => self.names_written_record(record),
+                    RecordKind::Message | RecordKind::Compaction => false,
+                };
+                if stays {
+                    self.record(record);
+                }
+            }
+            self.next_side += 1;
+        }
+    }
+
+    fn names_written_record(&self, label: &Record) -> bool {
+        let value = Value::new(&self.session.source, label.range.clone());
+        value.get("targetId").is_some_and(|target| self.written_ids.contains(target.bytes()))
+    }
+
+    fn record(&mut self, record: &Record) {
+        self.remember_time(&record.range);
+        let parent_is_gone = self.file.is_tree
+            && !record.parent.is_empty()
+            && bytes(self.session, &record.parent) != self.last_id.as_slice();
+        if parent_is_gone {
+            self.out.extend_from_slice(bytes(self.session, &(record.range.start..record.parent.start)));
+            self.out.extend_from_slice(&self.last_id);
+            self.out.extend_from_slice(bytes(self.session, &(record.parent.end..record.range.end)));
+        } else {
+            self.out.extend_from_slice(bytes(self.session, &record.range));
+        }
+        self.out.push(b'\n');
+        self.wrote(bytes(self.session, &record.id).to_vec());
+    }
+
+    fn compaction(&mut self) {
+        let Some(summary) = self.summary.take() else { return };
+        let text: Vec<&str> = summary.blocks().iter().filter_map(text_of).collect();
+        let session = self.session;
+        let estimate = || TokenCount(session.messages.iter().map(tail_estimate).sum());
+        let before = session.reported_usage.map_or_else(estimate, |usage| usage.context_tokens);
+        let id = self.new_id();
+        let first_id = if self.first_id.is_empty() { id.clone() } else { self.first_id.clone() };
+        let is_tree = self.file.is_tree;
+        let head = self.record_head("compaction", &id);
+        let record = object(|out| {
+            head(out);
+            out.text("summary", &text.join("\n"));
+            if is_tree {
+                out.raw("firstKeptEntryId", &first_id);
+            } else {
+                // The header is entry 0; with nothing kept this is the record's own number.
+                out.number("firstKeptEntryIndex", 1);
+            }
+            out.number("tokensBefore", before.get());
+        });
+        self.push_new(&record, id);
+    }
+
+    fn record_head(&self, kind: &'static str, id: &[u8]) -> impl Fn(&mut Object<'_>) + use<> {
+        let (is_tree, id) = (self.file.is_tree, id.to_vec());
+        let (parent, time) = (self.last_id.clone(), self.time.clone());
+        move |out| {
+            out.text("type", kind);
+            if is_tree {
+                out.raw("id", &id);
+                out.raw("parentId", &parent);
+            }
+            out.raw("timestamp", &time);
+        }
+    }
+
+    fn push_new(&mut self, record: &[u8], id: Vec<u8>) {
+        self.out.extend_from_slice(record);
+        self.out.push(b'\n');
+        self.wrote(id);
+    }
+
+    fn wrote(&mut self, id: Vec<u8>) {
+        if self.written == 0 {
+            self.first_id.clone_from(&id);
+        }
+        self.written += 1;
+        if !id.is_empty() {
+            self.last_id.clone_from(&id);
+            self.written_ids.insert(id);
+        }
+    }
+
+    /// An id that no record of the file has.
+    fn new_id(&mut self) -> Vec<u8> {
+        loop {
+            let id = format!("\"{:08x}\"", self.next_id).into_bytes();
+            self.next_id = self.next_id.wrapping_add(1);
+            if self.taken.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+
+    fn remember_time(&mut self, range: &std::ops::Range<usize>) {
+        let value = Value::new(&self.session.source, range.clone());
+        if let Some(time) = value.get("timestamp") {
+            self.time = time.bytes().to_vec();
+        }
+        let message = value.get("message");
+        if let Some(time) = message.and_then(|message| message.get("timestamp")?.number()) {
+            self.encoder.timestamp = time.to_string();
+        }
+    }
+}
+
+fn bytes<'a>(session: &'a Session, range: &std::ops::Range<usize>) -> &'a [u8] {
+    session.source.get(range.clone()).unwrap_or_default()
+}
+
+fn text_of(block: &epitome_loop::Block) -> Option<&str> {
+    match block {
+        epitome_loop::Block::Text { text } => Some(text),
+        _ => None,
+    }
+}
+
+/// An id in the shape of a UUID that depends on the source alone (FNV-1a over its bytes).
+fn id_of(source: &[u8]) -> String {
+    let hash = source.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, &byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
+    });
+    let hex = format!("{hash:032x}");
+    let group = |from: usize, to: usize| hex.get(from..to).unwrap_or_default().to_owned();
+    [group(0, 8), group(8, 12), group(12, 16), group(16, 20), group(20, 32)].join("-")
+}

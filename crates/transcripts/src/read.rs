@@ -1,0 +1,168 @@
+//! From bytes to a session.
+
+use std::sync::Arc;
+
+use crate::assembly::Assembly;
+use crate::container::Container;
+use crate::conversation::{Conversation, conversations};
+use crate::detect::{Dialect, dialect, foreign, is_pi};
+use crate::json::{Found, Value, Values};
+use crate::{Format, Note, ReadError, Session, anthropic, epitome_json, openai_chat, pi};
+
+/// How to read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The format; `None` to find it out from the content.
+    pub format: Option<Format>,
+    /// Which conversation to take, counted from 0, when the input holds several.
+    pub conversation: Option<usize>,
+}
+
+/// Reads a transcript. `progress` is told how many bytes have been read.
+///
+/// A damaged line costs that line: reading goes on behind it, and a note tells where it is. Originals stay
+/// beside the messages that they became, so that [`crate::write`] can give them back byte for byte.
+///
+/// # Errors
+/// [`ReadError`] when the input is no transcript that can be read; nothing of it is in the error.
+pub fn read(
+    bytes: &[u8],
+    options: &ReadOptions,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Session, ReadError> {
+    let start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    let mut assembly = Assembly::new(Vec::new());
+    let values = values(bytes, start, &mut assembly, progress)?;
+    progress(bytes.len() as u64);
+    let (format, container) = map(bytes, start, &values, options, &mut assembly)?;
+    Ok(assembly.finish(Arc::from(bytes), format, container))
+}
+
+/// Every JSON value of the input; damage becomes notes.
+fn values<'a>(
+    bytes: &'a [u8],
+    start: usize,
+    assembly: &mut Assembly,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Vec<Value<'a>>, ReadError> {
+    let mut values = Vec::new();
+    let mut first_fault = None;
+    let (mut line, mut counted) = (1, 0);
+    let mut stream = Values::new(bytes, start);
+    while let Some(found) = stream.next() {
+        match found {
+            Found::Value(range) => values.push(Value::new(bytes, range)),
+            Found::Damage(damage) => {
+                line += lines(bytes, counted, damage.range.start);
+                counted = damage.range.start;
+                assembly.note(Note::Damaged {
+                    line,
+                    offset: damage.range.start as u64,
+                    bytes: damage.range.len() as u64,
+                });
+                first_fault.get_or_insert(ReadError::Syntax {
+                    line: line + lines(bytes, counted, damage.fault),
+                    offset: damage.fault as u64,
+                });
+            }
+        }
+        progress(stream.position() as u64);
+    }
+    match first_fault {
+        Some(fault) if values.is_empty() => Err(fault),
+        None if values.is_empty() => Err(ReadError::Empty),
+        _ => Ok(values),
+    }
+}
+
+fn map(
+    bytes: &[u8],
+    start: usize,
+    values: &[Value<'_>],
+    options: &ReadOptions,
+    assembly: &mut Assembly,
+) -> Result<(Format, Container), ReadError> {
+    let is_epitome = matches!(values, [one] if one.has("epitome"));
+    let format = match options.format {
+        Some(Format::PiSession) if !is_pi(values) => {
+            return Err(ReadError::NotThisFormat { format: Format::PiSession });
+        }
+        Some(Format::EpitomeJson) if !is_epitome => {
+            return Err(ReadError::NotThisFormat { format: Format::EpitomeJson });
+        }
+        Some(format) => Some(format),
+        None if is_epitome => Some(Format::EpitomeJson),
+        None if is_pi(values) => Some(Format::PiSession),
+        None => match foreign(values) {
+            Some(format) => return Err(ReadError::NotSupportedYet { format }),
+            None => None,
+        },
+    };
+    if format == Some(Format::PiSession) {
+        return Ok((Format::PiSession, Container::Pi(pi::read(bytes, values, assembly)?)));
+    }
+    let found = conversations(values, start..bytes.len());
+    let unknown = format.map_or(ReadError::UnknownFormat, |format| ReadError::NotThisFormat { format });
+    let conversation = choose(found, options.conversation, unknown)?;
+    let format = match format {
+        Some(format) => format,
+        None => match dialect(&conversation)? {
+            Dialect::OpenAi => Format::OpenAiChat,
+            Dialect::Anthropic => Format::AnthropicMessages,
+        },
+    };
+    read_list(conversation, format, assembly)
+}
+
+fn choose<'a>(
+    mut found: Vec<Conversation<'a>>,
+    wanted: Option<usize>,
+    unknown: ReadError,
+) -> Result<Conversation<'a>, ReadError> {
+    let count = found.len();
+    match wanted {
+        _ if count == 0 => Err(unknown),
+        None if count > 1 => Err(ReadError::Conversations { count }),
+        Some(index) if index >= count => Err(ReadError::NoSuchConversation { index, count }),
+        wanted => Ok(found.swap_remove(wanted.unwrap_or(0))),
+    }
+}
+
+fn read_list(
+    conversation: Conversation<'_>,
+    format: Format,
+    assembly: &mut Assembly,
+) -> Result<(Format, Container), ReadError> {
+    if conversation.requests > 1 {
+        assembly.note(Note::RepeatedHistory { requests: conversation.requests });
+    }
+    let mut list = conversation.list.clone();
+    match format {
+        Format::EpitomeJson => epitome_json::read(&conversation, assembly)?,
+        Format::AnthropicMessages => {
+            list.system = anthropic::read(&conversation, assembly)?;
+        }
+        _ => openai_chat::read(&conversation, assembly)?,
+    }
+    if let Some(reply) = conversation.reply {
+        reply_message(reply, format, assembly)?;
+    }
+    Ok((format, Container::List(list)))
+}
+
+/// Takes a reply as the last message. Some logs hold it as text.
+fn reply_message(reply: Value<'_>, format: Format, assembly: &mut Assembly) -> Result<(), ReadError> {
+    if !reply.is_object() {
+        assembly.note(Note::ReplyNotRead);
+        return Ok(());
+    }
+    match format {
+        Format::AnthropicMessages => anthropic::reply_message(reply, assembly),
+        Format::OpenAiChat => openai_chat::reply_message(reply, assembly),
+        _ => Ok(()),
+    }
+}
+
+fn lines(bytes: &[u8], from: usize, to: usize) -> u64 {
+    memchr::memchr_iter(b'\n', bytes.get(from..to).unwrap_or_default()).count() as u64
+}
