@@ -189,8 +189,9 @@ impl Run<'_> {
     }
 
     /// Chooses the largest tail, up to what the policy keeps, that leaves room for a summary of the largest
-    /// size below the level where the compaction should land. The tail is counted as it will be sent. If no
-    /// tail lands there, one that fits at all is taken; the landing then says so.
+    /// size below the level where the compaction should land. The tail is counted as it will be sent. If even
+    /// the newest exchange is too much for that, it is summarized too; only if that does not help either, a
+    /// tail that fits at all is taken, and the landing says so.
     async fn choose_cut(&self, cutting: &Cutting<'_>, lead: usize) -> Result<TailCut, RefusalReason> {
         let limit = self.limits.input_limit.get();
         let summary = self.policy.max_summary_tokens().get();
@@ -224,13 +225,13 @@ impl Run<'_> {
             let scaled = u128::from(budget) * u128::from(room) / u128::from(taken);
             budget = u64::try_from(scaled).unwrap_or(u64::MAX).min(budget / 2);
         }
-        if let Some(cut) = fitting {
-            return Ok(cut);
-        }
+        // The newest exchange alone may be too much for a low landing; then it is summarized with the rest.
         let smallest = cutting.smallest();
         let tail = self.count_kept(smallest, lead).await?;
-        match smallest {
-            Some(cut) if retained_tail_fits(tail, summary, limit) => Ok(cut),
+        match (smallest, fitting) {
+            (Some(cut), _) if retained_tail_fits(tail, summary, target) => Ok(cut),
+            (_, Some(cut)) => Ok(cut),
+            (Some(cut), None) if retained_tail_fits(tail, summary, limit) => Ok(cut),
             _ => Err(RefusalReason::RetainedTailTooLarge {
                 tail_tokens: TokenCount(tail),
                 max_summary_tokens: self.policy.max_summary_tokens(),

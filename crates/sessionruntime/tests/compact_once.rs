@@ -217,6 +217,16 @@ fn a_newest_exchange_that_cannot_fit_is_summarized_whole() {
 }
 
 #[test]
+fn a_newest_exchange_that_would_land_high_is_summarized_with_the_rest() {
+    let mut messages = one_user_session(10);
+    // Fits the window of 1,000, and with the summary lies above the 600 where it would fire again.
+    messages.extend([call("long"), Message::tool_result("long", "r".repeat(2_400), false)]);
+    let (done, _) = Setup::new(messages, 1_000).compacted();
+    assert_eq!(done.landing, Landing::Low);
+    assert_eq!(done.kept, [0, 1]);
+}
+
+#[test]
 fn the_tail_is_counted_as_it_will_be_sent() {
     // By the estimate the picture is tiny; what it really takes makes the tail yield.
     let mut messages = talk(6);
