@@ -136,7 +136,7 @@ fn contents(root: &Path, files: &[PathBuf]) -> Result<Vec<String>, StepError> {
         // Not text: nothing to read here.
         let Ok(text) = std::fs::read_to_string(root.join(path)) else { continue };
         for (at, line) in text.lines().enumerate() {
-            for word in UNWANTED.iter().filter(|word| line.contains(**word)) {
+            for word in UNWANTED.iter().filter(|word| holds_word(line, word)) {
                 findings.push(format!("{}:{} holds `{word}`", path.display(), at + 1));
             }
         }
@@ -146,6 +146,19 @@ fn contents(root: &Path, files: &[PathBuf]) -> Result<Vec<String>, StepError> {
         }
     }
     Ok(findings)
+}
+
+/// Whether a line holds a word that is not a part of a longer one.
+fn holds_word(line: &str, word: &str) -> bool {
+    let goes_on = |next: Option<char>| next.is_some_and(char::is_alphanumeric);
+    let is_letter_first = word.starts_with(char::is_alphanumeric);
+    let is_letter_last = word.ends_with(char::is_alphanumeric);
+    line.match_indices(word).any(|(at, _)| {
+        let (before, rest) = line.split_at(at);
+        let after = rest.strip_prefix(word).unwrap_or_default();
+        !(is_letter_first && goes_on(before.chars().next_back()))
+            && !(is_letter_last && goes_on(after.chars().next()))
+    })
 }
 
 /// Vectors, cases and corpora hold whatever the world holds; so does a lock file.

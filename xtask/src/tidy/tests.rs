@@ -96,6 +96,13 @@ fn every_kind_of_untidiness_is_one_finding() {
 }
 
 #[test]
+fn a_mark_inside_a_longer_word_is_none() {
+    let dir = tidy_workspace();
+    write(dir.path(), "benches/x.rs", concat!("// the escape \\uXX", "XX"));
+    assert_eq!(findings(dir.path()).unwrap(), Vec::<String>::new());
+}
+
+#[test]
 fn a_missing_page_and_an_empty_corpus_are_findings() {
     let dir = tidy_workspace();
     fs::remove_file(dir.path().join("docs/ARCHITECTURE.md")).unwrap();
