@@ -150,14 +150,14 @@ fn contents(root: &Path, files: &[PathBuf]) -> Result<Vec<String>, StepError> {
 
 /// Whether a line holds a word that is not a part of a longer one.
 fn holds_word(line: &str, word: &str) -> bool {
-    let goes_on = |next: Option<char>| next.is_some_and(char::is_alphanumeric);
-    let is_letter_first = word.starts_with(char::is_alphanumeric);
-    let is_letter_last = word.ends_with(char::is_alphanumeric);
+    let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    let goes_on = |inside: Option<char>, outside: Option<char>| is_letter(inside) && is_letter(outside);
     line.match_indices(word).any(|(at, _)| {
         let (before, rest) = line.split_at(at);
         let after = rest.strip_prefix(word).unwrap_or_default();
-        !(is_letter_first && goes_on(before.chars().next_back()))
-            && !(is_letter_last && goes_on(after.chars().next()))
+        let begins_before = goes_on(word.chars().next(), before.chars().next_back());
+        let ends_later = goes_on(word.chars().next_back(), after.chars().next());
+        !begins_before && !ends_later
     })
 }
 
