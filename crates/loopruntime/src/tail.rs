@@ -135,6 +135,15 @@ pub enum TailCut {
 }
 
 impl TailCut {
+    /// Index of the first message of the kept tail; an anchor that is kept as well lies before it.
+    #[must_use]
+    pub fn tail_start(self) -> usize {
+        match self {
+            Self::BetweenSegments { head } => head,
+            Self::InsideSegment(InsideSegment { tail, .. }) => tail,
+        }
+    }
+
     /// Indices of the messages that stay, ascending.
     pub fn kept(self, len: usize) -> impl Iterator<Item = usize> {
         let (anchor, tail) = match self {

@@ -1,5 +1,6 @@
 //! One whole compaction: measure, decide, cut, summarize, prove, and count what would be sent instead.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use epitome_loop::{
@@ -165,7 +166,7 @@ impl Run<'_> {
         let replaced: Vec<usize> = cut.summarized().map(|at| lead + at).collect();
         cutting.check_tail(cut).map_err(RefusalReason::TailInvalid)?;
 
-        let (summary, draft) = self.summarize(&replaced, lead + derived_prefix).await?;
+        let (summary, draft) = self.summarize(lead..lead + cut.tail_start(), lead + derived_prefix).await?;
         let kept_messages = kept.iter().filter_map(|&at| messages.get(at));
         let (system, tail) = (kept_messages.clone().take(lead), kept_messages.skip(lead));
         let rebuilt = system.cloned().chain([Message::user(summary.raw().clone())]).chain(tail.cloned());
@@ -251,22 +252,22 @@ impl Run<'_> {
         Ok(measured.input_tokens.get())
     }
 
-    /// Summarizes what the cut takes out, and proves the summary before anybody may use it.
+    /// Summarizes what lies before the kept tail, and proves the summary before anybody may use it. A user
+    /// message that stays although the cut lies behind it is summarized as well: it tells what the rest is for.
     async fn summarize(
         &self,
-        replaced: &[usize],
+        head: Range<usize>,
         derived_until: usize,
     ) -> Result<(ConversationSummary, SummaryDraft), RefusalReason> {
         let previous = self.session.earlier.as_ref().and_then(|earlier| earlier.sections.clone());
         // A typed earlier summary goes in as such; its message would only say the same again.
-        let first = if previous.is_some() { derived_until } else { 0 };
-        let head = replaced.iter().filter(|&&at| at >= first);
-        let head = head.filter_map(|&at| self.session.messages.get(at)).map(without_opaque);
+        let first = if previous.is_some() { derived_until } else { head.start };
+        let head = self.session.messages.get(first..head.end).unwrap_or_default();
         let input = CompactionInput::new(
             self.session.basis,
             self.session.model.clone(),
             self.session.request_fingerprint,
-            head.collect(),
+            head.iter().map(without_opaque).collect(),
             self.policy.max_summary_tokens(),
         )
         .map_err(RefusalReason::Input)?;

@@ -183,7 +183,8 @@ fn without_a_kept_tail_the_summary_replaces_everything_but_the_system() {
 
 #[test]
 fn a_session_of_one_user_message_is_cut_inside_and_keeps_that_message() {
-    let (done, _) = Setup::new(one_user_session(30), 1_000).compacted();
+    let (done, asked) = Setup::new(one_user_session(30), 1_000).compacted();
+    assert_eq!(asked.transcript[0], Message::user("fix the build"), "the summary knows what it is about");
     let TailCut::InsideSegment(InsideSegment { anchor: 0, tail }) = done.cut else {
         panic!("{:?}", done.cut)
     };
