@@ -89,6 +89,9 @@ pub enum CountError {
         /// Kind of the block.
         kind: &'static str,
     },
+    /// The request defines tools, whose form inside a prompt is not published.
+    #[error("tool definitions can only be estimated, and this counter is exact")]
+    ToolsNotExact,
     /// The counting service did not answer.
     #[error("the counting service did not answer")]
     Unavailable,

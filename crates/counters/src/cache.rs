@@ -1,0 +1,115 @@
+//! Remembers what the content of a message costs, so that a long session is not counted again each turn.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use epitome_loop::{Block, Blocks};
+
+use crate::content_cost::ContentCost;
+
+/// Costs by identity of the shared blocks.
+///
+/// A message is recognized by the address of its blocks. An entry holds a weak pointer, which keeps that
+/// address from being used again and keeps the blocks from being changed in place, but does not keep the
+/// content alive. Entries whose message is gone are swept out before the table would grow.
+#[derive(Debug, Default)]
+pub(crate) struct MessageCache {
+    costs: Mutex<HashMap<usize, Entry, BuildHasherDefault<AddressHasher>>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    blocks: Weak<[Block]>,
+    cost: ContentCost,
+}
+
+/// With more live messages than this the table starts anew: 16 MB at most.
+const MOST_MESSAGES: usize = 1 << 17;
+
+impl MessageCache {
+    /// The costs of several messages in order, each worked out at most once in the life of its blocks.
+    pub(crate) fn costs<'a>(
+        &self,
+        messages: impl Iterator<Item = &'a Blocks>,
+        work_out: impl Fn(&[Block]) -> ContentCost,
+    ) -> Vec<ContentCost> {
+        // A panic elsewhere cannot leave an entry half made.
+        let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
+        messages
+            .map(|blocks| {
+                let address = Arc::as_ptr(blocks).cast::<Block>().addr();
+                if let Some(entry) = costs.get(&address) {
+                    return entry.cost;
+                }
+                let cost = work_out(blocks);
+                if costs.len() == costs.capacity() || costs.len() >= MOST_MESSAGES {
+                    sweep(&mut costs);
+                }
+                costs.insert(address, Entry { blocks: Arc::downgrade(blocks), cost });
+                cost
+            })
+            .collect()
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.costs.lock().unwrap().len()
+    }
+}
+
+/// Drops entries whose message is gone, and makes room for as many again, so that sweeping stays rare.
+fn sweep<S: BuildHasher>(costs: &mut HashMap<usize, Entry, S>) {
+    costs.retain(|_, entry| entry.blocks.strong_count() > 0);
+    if costs.len() >= MOST_MESSAGES {
+        costs.clear();
+    }
+    costs.reserve(costs.len() + 1);
+}
+
+/// Spreads an address over the hash; addresses are not chosen by the text of a transcript.
+#[derive(Debug, Default)]
+struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize(usize::from(byte));
+        }
+    }
+
+    fn write_usize(&mut self, address: usize) {
+        // Fibonacci hashing; the high bits are the good ones, so they are brought down as well.
+        let spread = (self.0 ^ address as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = spread ^ (spread >> 32);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgets_messages_that_are_gone_and_only_those() {
+        let cache = MessageCache::default();
+        let kept: Vec<Blocks> = (0..100).map(|_| Arc::from([Block::text("kept")])).collect();
+        let worked_out = std::cell::Cell::new(0);
+        let work_out = |_: &[Block]| {
+            worked_out.set(worked_out.get() + 1);
+            ContentCost::default()
+        };
+        cache.costs(kept.iter(), work_out);
+        for _ in 0..10_000 {
+            let passing: Blocks = Arc::from([Block::text("passing")]);
+            cache.costs([&passing].into_iter(), work_out);
+        }
+        assert!(cache.len() < 1_000, "{} entries", cache.len());
+        worked_out.set(0);
+        cache.costs(kept.iter(), work_out);
+        assert_eq!(worked_out.get(), 0);
+    }
+}

@@ -1,0 +1,198 @@
+//! What pictures, recordings and files cost. Never by the length of their base64 text.
+
+use epitome_loop::{Audio, Document, Image};
+
+use crate::pixel_size::PixelSize;
+
+/// How a provider charges for one picture. The formulas are the providers' published ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ImageRule {
+    /// OpenAI's tiles at high detail: fit into 2048 x 2048, shrink the short side to 768, then `base` plus
+    /// `tile` for each 512 x 512 square.
+    Tiles {
+        /// Tokens for the picture as such.
+        base: u32,
+        /// Tokens for each square.
+        tile: u32,
+    },
+    /// OpenAI's and Anthropic's patches: squares of `side` pixels, at most `most` of them and at most
+    /// `long_edge` pixels along the long edge (larger pictures are shrunk), times `percent`.
+    Patches {
+        /// Pixels along one side of a patch.
+        side: u32,
+        /// The most patches a picture can take.
+        most: u32,
+        /// Longest edge in pixels before the picture is shrunk.
+        long_edge: u32,
+        /// Tokens per hundred patches.
+        percent: u32,
+    },
+    /// Gemini 2: 258 tokens for a small picture, and for each 768 x 768 tile of a larger one.
+    GeminiTiles,
+    /// A fixed upper bound, whatever the size.
+    Flat {
+        /// Tokens for each picture.
+        tokens: u32,
+    },
+}
+
+/// How a provider charges for media.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MediaRules {
+    /// Pictures.
+    pub image: ImageRule,
+    /// Tokens per ten seconds of sound.
+    pub audio_per_ten_seconds: u32,
+    /// Tokens for each page of a file that is sent as such: its text and its picture.
+    pub document_page: u32,
+}
+
+impl MediaRules {
+    /// For models about which nothing is known: near the upper end of what providers charge.
+    pub const CONSERVATIVE: Self =
+        Self { image: ImageRule::Flat { tokens: 1_600 }, audio_per_ten_seconds: 320, document_page: 3_000 };
+
+    /// Tokens for a picture: by its pixels where they can be read from its header, otherwise the most that
+    /// the rule can charge.
+    #[must_use]
+    pub fn image(&self, image: &Image) -> u64 {
+        let size = image.data.as_ref().and_then(|data| PixelSize::read(data));
+        size.map_or_else(|| self.image.most(), |size| self.image.tokens(size))
+    }
+
+    /// Tokens for a recording: by its duration, read from a WAV header or reckoned at 32 kbit/s (the low end
+    /// of speech, so the high end of duration). One without data is taken for a minute.
+    #[must_use]
+    pub fn audio(&self, audio: &Audio) -> u64 {
+        let milliseconds = audio.data.as_ref().map_or(60_000, |data| duration_ms(data));
+        milliseconds.saturating_mul(u64::from(self.audio_per_ten_seconds)).div_ceil(10_000).max(1)
+    }
+
+    /// Tokens for a file's bytes, without its extracted text: by the pages of a PDF, otherwise by one page for
+    /// every 3 000 bytes of plain text or 50 000 bytes of anything else. One without bytes costs nothing here.
+    #[must_use]
+    pub fn document_bytes(&self, document: &Document) -> u64 {
+        let Some(data) = &document.data else { return 0 };
+        let pages = match pdf_pages(data) {
+            Some(pages) => pages,
+            None if document.media_type.starts_with("text/") => as_u64(data.len()).div_ceil(3_000),
+            None => as_u64(data.len()).div_ceil(50_000),
+        };
+        pages.max(1).saturating_mul(u64::from(self.document_page))
+    }
+}
+
+impl ImageRule {
+    /// Tokens for a picture of this size.
+    #[must_use]
+    pub fn tokens(self, size: PixelSize) -> u64 {
+        let (width, height) = (u64::from(size.width), u64::from(size.height));
+        match self {
+            Self::Tiles { base, tile } => {
+                let (width, height) = fit_box(width, height, 2_048);
+                let (width, height) = fit_short_side(width, height, 768);
+                u64::from(base) + u64::from(tile) * width.div_ceil(512) * height.div_ceil(512)
+            }
+            Self::Patches { side, most, long_edge, percent } => {
+                let (width, height) = fit_box(width, height, u64::from(long_edge));
+                let patches = width.div_ceil(u64::from(side)) * height.div_ceil(u64::from(side));
+                (patches.min(u64::from(most)) * u64::from(percent)).div_ceil(100)
+            }
+            Self::GeminiTiles if width <= 384 && height <= 384 => GEMINI_TILE,
+            Self::GeminiTiles => {
+                // A tile's side is two thirds of the short side, between 256 and 768 pixels.
+                let side = (width.min(height) * 2 / 3).clamp(256, 768);
+                (width.div_ceil(side) * height.div_ceil(side)).min(GEMINI_MOST_TILES) * GEMINI_TILE
+            }
+            Self::Flat { tokens } => u64::from(tokens),
+        }
+    }
+
+    /// The most that one picture can cost; for [`ImageRule::GeminiTiles`], which has no bound, that of a
+    /// picture of 2048 x 2048.
+    #[must_use]
+    pub fn most(self) -> u64 {
+        match self {
+            // 2048 x 768 is four squares by two.
+            Self::Tiles { base, tile } => u64::from(base) + 8 * u64::from(tile),
+            Self::Patches { most, percent, .. } => (u64::from(most) * u64::from(percent)).div_ceil(100),
+            Self::GeminiTiles => 9 * GEMINI_TILE,
+            Self::Flat { tokens } => u64::from(tokens),
+        }
+    }
+}
+
+const GEMINI_TILE: u64 = 258;
+/// Keeps a crafted header of 65535 x 1 from costing a whole window.
+const GEMINI_MOST_TILES: u64 = 64;
+
+fn fit_box(width: u64, height: u64, edge: u64) -> (u64, u64) {
+    shrink(width, height, edge, width.max(height))
+}
+
+fn fit_short_side(width: u64, height: u64, side: u64) -> (u64, u64) {
+    shrink(width, height, side, width.min(height))
+}
+
+/// Scales by `to / from` when that shrinks, rounding down, at least one pixel a side.
+fn shrink(width: u64, height: u64, to: u64, from: u64) -> (u64, u64) {
+    if from <= to {
+        return (width, height);
+    }
+    ((width * to / from).max(1), (height * to / from).max(1))
+}
+
+/// How long a recording is, in milliseconds.
+fn duration_ms(data: &[u8]) -> u64 {
+    let bytes_per_second = wav_byte_rate(data).unwrap_or(4_000);
+    as_u64(data.len()).saturating_mul(1_000).div_ceil(bytes_per_second)
+}
+
+/// Bytes per second as stated by a canonical WAV header.
+fn wav_byte_rate(data: &[u8]) -> Option<u64> {
+    let canonical = data.get(..4)? == b"RIFF" && data.get(8..16)? == b"WAVEfmt ";
+    let rate = u32::from_le_bytes(data.get(28..32)?.try_into().ok()?);
+    (canonical && rate > 0).then_some(u64::from(rate))
+}
+
+/// How many pages a PDF states: the largest `/Count` of its page trees, or its page objects where those are
+/// not compressed. `None` when the bytes are no PDF or state neither.
+fn pdf_pages(data: &[u8]) -> Option<u64> {
+    data.starts_with(b"%PDF-").then_some(())?;
+    let stated = numbers_after(data, b"/Count").filter(|&count| count <= 10_000).max();
+    let objects = as_u64(
+        occurrences(data, b"/Type /Page")
+            .chain(occurrences(data, b"/Type/Page"))
+            .filter(|rest| !rest.starts_with(b"s"))
+            .count(),
+    );
+    stated.max(Some(objects)).filter(|&pages| pages > 0)
+}
+
+fn numbers_after<'a>(data: &'a [u8], name: &'static [u8]) -> impl Iterator<Item = u64> + 'a {
+    occurrences(data, name).filter_map(|rest| {
+        let digits = rest.trim_ascii_start();
+        let end = digits.iter().take(9).take_while(|byte| byte.is_ascii_digit()).count();
+        std::str::from_utf8(digits.get(..end)?).ok()?.parse().ok()
+    })
+}
+
+/// What follows each place where `name` stands.
+fn occurrences<'a>(data: &'a [u8], name: &'static [u8]) -> impl Iterator<Item = &'a [u8]> {
+    let mut rest = data;
+    std::iter::from_fn(move || {
+        loop {
+            let slash = rest.iter().position(|&byte| byte == b'/')?;
+            let here = rest.get(slash..)?;
+            rest = here.get(1..)?;
+            if let Some(after) = here.strip_prefix(name) {
+                return Some(after);
+            }
+        }
+    })
+}
+
+fn as_u64(length: usize) -> u64 {
+    u64::try_from(length).unwrap_or(u64::MAX)
+}

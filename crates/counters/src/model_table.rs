@@ -1,0 +1,169 @@
+//! The table behind [`model_info`](crate::model_info): only what makers publish, checked at [`AS_OF`].
+
+use crate::encoding::Encoding::{self, Cl100kBase, O200kBase};
+use crate::media::{ImageRule, MediaRules};
+use crate::models::Exactness::{self, Approximated, Published, TokenizerOnly};
+use crate::models::{Family, ModelEntry};
+
+/// When the entries were checked against the makers' documentation.
+pub(crate) const AS_OF: &str = "2026-11";
+
+/// Claude up to 4.6 against `o200k_base`: agent transcripts with provider figures lie at 115 to 150 per
+/// hundred, see the crate's `README.md`.
+const CLAUDE: Exactness = Approximated { percent: 140 };
+/// Claude from 4.7 on has a tokenizer that its maker says takes up to 35 per cent more tokens.
+const CLAUDE_NEW: Exactness = Approximated { percent: 185 };
+const GEMINI: Exactness = Approximated { percent: 125 };
+const OPEN: Exactness = Approximated { percent: 125 };
+
+const NO_DOCUMENT_FIGURE: u32 = MediaRules::CONSERVATIVE.document_page;
+const NO_AUDIO_FIGURE: u32 = MediaRules::CONSERVATIVE.audio_per_ten_seconds;
+
+const fn openai(image: ImageRule) -> MediaRules {
+    // Sound in a request: one token for 100 ms. A page of a PDF is sent as its text and as a picture.
+    MediaRules { image, audio_per_ten_seconds: 100, document_page: 2_000 }
+}
+
+const fn tiles(base: u32, tile: u32) -> MediaRules {
+    openai(ImageRule::Tiles { base, tile })
+}
+
+const fn patches(percent: u32) -> MediaRules {
+    openai(ImageRule::Patches { side: 32, most: 1_536, long_edge: 2_048, percent })
+}
+
+/// `original` detail, the most that can be asked for, takes up to 10 000 patches.
+const OPENAI_ORIGINAL: MediaRules =
+    openai(ImageRule::Patches { side: 32, most: 10_000, long_edge: 6_000, percent: 120 });
+
+const fn claude_media(most: u32, long_edge: u32) -> MediaRules {
+    MediaRules {
+        image: ImageRule::Patches { side: 28, most, long_edge, percent: 100 },
+        audio_per_ten_seconds: NO_AUDIO_FIGURE,
+        // 1 500 to 3 000 tokens of text a page, and the page's picture.
+        document_page: 3_000 + most,
+    }
+}
+
+const CLAUDE_MEDIA: MediaRules = claude_media(1_568, 1_568);
+const CLAUDE_SHARP: MediaRules = claude_media(4_784, 2_576);
+
+const GEMINI_2: MediaRules =
+    MediaRules { image: ImageRule::GeminiTiles, audio_per_ten_seconds: 320, document_page: 258 };
+const GEMINI_3: MediaRules =
+    MediaRules { image: ImageRule::Flat { tokens: 1_120 }, audio_per_ten_seconds: 320, document_page: 560 };
+
+const OTHER: MediaRules = MediaRules { document_page: NO_DOCUMENT_FIGURE, ..MediaRules::CONSERVATIVE };
+
+const fn gpt(
+    name: &'static str,
+    exactness: Exactness,
+    encoding: Encoding,
+    limits: [u64; 3],
+    media: MediaRules,
+) -> ModelEntry {
+    entry("openai", Family::OpenAi, name, encoding, exactness, limits, media)
+}
+
+const fn claude(
+    name: &'static str,
+    exactness: Exactness,
+    window: u64,
+    output: u64,
+    media: MediaRules,
+) -> ModelEntry {
+    entry("anthropic", Family::Anthropic, name, O200kBase, exactness, [window, 0, output], media)
+}
+
+const fn gemini(name: &'static str, output: u64, media: MediaRules) -> ModelEntry {
+    entry("google", Family::Gemini, name, O200kBase, GEMINI, [1_048_576 + output, 1_048_576, output], media)
+}
+
+const fn open(provider: &'static str, name: &'static str, window: u64) -> ModelEntry {
+    entry(provider, Family::Other, name, O200kBase, OPEN, [window, 0, 0], OTHER)
+}
+
+const fn entry(
+    provider: &'static str,
+    family: Family,
+    name: &'static str,
+    encoding: Encoding,
+    exactness: Exactness,
+    [window, max_input, max_output]: [u64; 3],
+    media: MediaRules,
+) -> ModelEntry {
+    ModelEntry { provider, name, family, encoding, exactness, window, max_input, max_output, media }
+}
+
+const M1: u64 = 1_000_000;
+const GPT_41: [u64; 3] = [1_047_576, 0, 32_768];
+const GPT_5: [u64; 3] = [400_000, 272_000, 128_000];
+const GPT_54: [u64; 3] = [1_050_000, 922_000, 128_000];
+const O_SERIES: [u64; 3] = [200_000, 0, 100_000];
+
+pub(crate) const MODELS: &[ModelEntry] = &[
+    gpt("gpt-5.5", TokenizerOnly, O200kBase, GPT_54, OPENAI_ORIGINAL),
+    gpt("gpt-5.4", TokenizerOnly, O200kBase, GPT_54, OPENAI_ORIGINAL),
+    gpt("gpt-5.4-mini", TokenizerOnly, O200kBase, GPT_5, patches(162)),
+    gpt("gpt-5.4-nano", TokenizerOnly, O200kBase, GPT_5, patches(246)),
+    gpt("gpt-5.3-codex", TokenizerOnly, O200kBase, GPT_5, patches(120)),
+    gpt("gpt-5.2", TokenizerOnly, O200kBase, GPT_5, patches(120)),
+    gpt("gpt-5.2-codex", TokenizerOnly, O200kBase, GPT_5, patches(120)),
+    gpt("gpt-5.1", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
+    gpt("gpt-5.1-codex", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
+    gpt("gpt-5", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
+    gpt("gpt-5-codex", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
+    gpt("gpt-5-mini", TokenizerOnly, O200kBase, GPT_5, patches(162)),
+    gpt("gpt-5-nano", TokenizerOnly, O200kBase, GPT_5, patches(246)),
+    gpt("gpt-5-chat", TokenizerOnly, O200kBase, [128_000, 0, 16_384], tiles(70, 140)),
+    gpt("gpt-4.1", TokenizerOnly, O200kBase, GPT_41, tiles(85, 170)),
+    gpt("gpt-4.1-mini", TokenizerOnly, O200kBase, GPT_41, patches(162)),
+    gpt("gpt-4.1-nano", TokenizerOnly, O200kBase, GPT_41, patches(246)),
+    gpt("o4-mini", TokenizerOnly, O200kBase, O_SERIES, patches(172)),
+    gpt("o3", TokenizerOnly, O200kBase, O_SERIES, tiles(75, 150)),
+    gpt("o3-mini", TokenizerOnly, O200kBase, O_SERIES, tiles(75, 150)),
+    gpt("o1", TokenizerOnly, O200kBase, O_SERIES, tiles(75, 150)),
+    gpt("gpt-4o", Published, O200kBase, [128_000, 0, 16_384], tiles(85, 170)),
+    gpt("gpt-4o-mini", Published, O200kBase, [128_000, 0, 16_384], tiles(2_833, 5_667)),
+    gpt("chatgpt-4o", TokenizerOnly, O200kBase, [128_000, 0, 16_384], tiles(85, 170)),
+    gpt("gpt-4-turbo", Published, Cl100kBase, [128_000, 0, 4_096], tiles(85, 170)),
+    gpt("gpt-4-0125-preview", Published, Cl100kBase, [128_000, 0, 4_096], tiles(85, 170)),
+    gpt("gpt-4-1106-preview", Published, Cl100kBase, [128_000, 0, 4_096], tiles(85, 170)),
+    gpt("gpt-4", Published, Cl100kBase, [8_192, 0, 8_192], tiles(85, 170)),
+    gpt("gpt-3.5-turbo", Published, Cl100kBase, [16_385, 0, 4_096], tiles(85, 170)),
+    gpt("gpt-oss-120b", TokenizerOnly, O200kBase, [131_072, 0, 0], OTHER),
+    gpt("gpt-oss-20b", TokenizerOnly, O200kBase, [131_072, 0, 0], OTHER),
+    claude("claude-fable-5-2", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-fable-5-1", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-fable-5", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-opus-5-5", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-sonnet-5-5", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-haiku-5-5", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-opus-5", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-sonnet-5", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-opus-4-8", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-opus-4-7", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
+    claude("claude-opus-4-6", CLAUDE, M1, 128_000, CLAUDE_MEDIA),
+    claude("claude-sonnet-4-6", CLAUDE, M1, 128_000, CLAUDE_MEDIA),
+    claude("claude-opus-4-5", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
+    claude("claude-sonnet-4-5", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
+    claude("claude-haiku-4-5", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
+    claude("claude-opus-4-1", CLAUDE, 200_000, 32_000, CLAUDE_MEDIA),
+    claude("claude-opus-4", CLAUDE, 200_000, 32_000, CLAUDE_MEDIA),
+    claude("claude-sonnet-4", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
+    claude("claude-3-7-sonnet", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
+    claude("claude-3-5-sonnet", CLAUDE, 200_000, 8_192, CLAUDE_MEDIA),
+    claude("claude-3-5-haiku", CLAUDE, 200_000, 8_192, CLAUDE_MEDIA),
+    claude("claude-3-haiku", CLAUDE, 200_000, 4_096, CLAUDE_MEDIA),
+    gemini("gemini-3-pro", 65_536, GEMINI_3),
+    gemini("gemini-3-flash", 65_536, GEMINI_3),
+    gemini("gemini-3.1-pro", 65_536, GEMINI_3),
+    gemini("gemini-2.5-pro", 65_536, GEMINI_2),
+    gemini("gemini-2.5-flash", 65_536, GEMINI_2),
+    gemini("gemini-2.5-flash-lite", 65_536, GEMINI_2),
+    gemini("gemini-2.0-flash", 8_192, GEMINI_2),
+    open("xai", "grok-4", 256_000),
+    open("meta", "llama-3.3-70b-instruct", 131_072),
+    open("meta", "llama-3.1-70b-instruct", 131_072),
+    open("meta", "llama-3.1-8b-instruct", 131_072),
+];

@@ -1,0 +1,258 @@
+//! Whole requests: figures, refusals, sums, and the memory of what was counted.
+
+#![allow(clippy::unwrap_used, reason = "a fixture that does not parse is a failed test")]
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use epitome_counters::{Breakdown, Encoding, HeuristicEstimator, LocalCounter, model_info};
+use epitome_loop::{
+    Audio, Block, ContextCounter, CountError, CountQuality, Document, Image, Message, ModelKey, Opaque,
+    RawJson, Request, Role, SharedBytes, TextEstimator, Thinking, TokenCount, ToolResult, ToolUse,
+};
+use proptest::prelude::*;
+
+fn request(model: &str, messages: Vec<Message>) -> Request {
+    let model = model_info(model).map_or_else(|| ModelKey::new("nobody", model), |info| info.key);
+    Request { model, tools: Arc::from([]), messages: messages.into(), unseen_tokens: TokenCount::ZERO }
+}
+
+fn counter(model: &str, allow_estimates: bool) -> LocalCounter {
+    LocalCounter::new(&model_info(model).unwrap(), allow_estimates).unwrap()
+}
+
+fn user(blocks: Vec<Block>) -> Message {
+    Message::User { blocks: blocks.into() }
+}
+
+/// The example messages of OpenAI's guide to counting, for which it prints what the API reported.
+#[test]
+fn openai_chat_framing_is_three_a_message_one_a_role_and_three_for_the_reply() {
+    let o200k = |text: &str| Encoding::O200kBase.count(text);
+    let (system, question, answer) = ("You are terse.", "What is a monad?", "A monoid, of course.");
+    let messages = vec![Message::system(system), Message::user(question), Message::assistant(answer)];
+    let expected = 3 * (3 + 1) + o200k(system) + o200k(question) + o200k(answer) + 3;
+    let count = counter("gpt-4o", false).count_request(&request("gpt-4o", messages)).unwrap();
+    assert_eq!(count.input_tokens, TokenCount(expected));
+    assert_eq!(count.quality, CountQuality::ExactLocal);
+}
+
+#[test]
+fn an_exact_counter_refuses_what_it_can_only_estimate() {
+    let exact = counter("gpt-4o", false);
+    let refused = |message: Message| {
+        let messages = vec![Message::user("ok"), message];
+        match exact.count_request(&request("gpt-4o", messages)) {
+            Err(CountError::NotExact { message: 1, kind }) => kind,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(refused(user(vec![Block::text("see"), Block::Image(Image::default())])), "image");
+    assert_eq!(refused(Message::tool_result("t", "x", false)), "tool_result");
+    assert_eq!(refused(user(vec![Block::text("a"), Block::text("b")])), "a second text");
+    assert_eq!(refused(user(vec![Block::Thinking(Thinking::default())])), "thinking");
+
+    let mut with_tools = request("gpt-4o", vec![]);
+    with_tools.tools = Arc::from([RawJson::parse("{}").unwrap()]);
+    assert_eq!(exact.count_request(&with_tools), Err(CountError::ToolsNotExact));
+    assert_eq!(exact.count_request(&request("gpt-4", vec![])), Err(CountError::UnknownModel));
+
+    for unpublished in ["claude-sonnet-4-5", "gpt-5", "gemini-2.5-pro"] {
+        let refused = LocalCounter::new(&model_info(unpublished).unwrap(), false).unwrap_err();
+        assert_eq!(refused, CountError::UnknownModel, "{unpublished}");
+        let estimating = counter(unpublished, true);
+        assert_eq!(estimating.capability().quality, Some(CountQuality::HeuristicEstimate));
+    }
+}
+
+#[test]
+fn errors_do_not_repeat_the_request() {
+    let canary = "canary-7f3a";
+    let image = Image { media_type: canary.into(), url: canary.into(), data: None };
+    let request = request("gpt-4o", vec![user(vec![Block::text(canary), Block::Image(image)])]);
+    let exact = counter("gpt-4o", false);
+    let error = exact.count_request(&request).unwrap_err();
+    let shown =
+        format!("{error} {error:#} {error:?} {:?} {exact:?} {request:?}", std::error::Error::source(&error));
+    assert!(!shown.contains(canary), "{shown}");
+}
+
+#[test]
+fn counts_are_ready_at_once_and_of_the_declared_quality() {
+    let request = request("gpt-4o", vec![Message::user("hi")]);
+    let counters: [Box<dyn ContextCounter>; 3] =
+        [Box::new(counter("gpt-4o", false)), Box::new(counter("gpt-4o", true)), Box::new(HeuristicEstimator)];
+    for counter in counters {
+        let mut counting = counter.count(&request);
+        let Poll::Ready(count) = counting.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+            panic!("a local counter has nothing to wait for");
+        };
+        let count = count.unwrap();
+        assert_eq!(Some(count.quality), counter.capability().quality);
+        assert_eq!(count.model, request.model);
+    }
+}
+
+/// The case `image-base64-as-text`: a picture of 2.5 MiB is no half a million tokens. And
+/// `image-flat-too-small`: twenty pictures of unknown size are not twenty times 85.
+#[test]
+fn pictures_have_their_own_bounded_cost() {
+    let picture = |bytes: usize| {
+        Block::Image(Image {
+            media_type: "image/png".into(),
+            data: Some(vec![0x89; bytes].into()),
+            ..Image::default()
+        })
+    };
+    for model in [
+        "claude-sonnet-4-5",
+        "claude-opus-4-8",
+        "gpt-4o",
+        "gpt-5-mini",
+        "gpt-5.4",
+        "gemini-3-pro",
+        "gemini-2.5-pro",
+        "grok-4",
+    ] {
+        let counter = counter(model, true);
+        let count = |messages| counter.count_request(&request(model, messages)).unwrap().input_tokens.get();
+        let one = count(vec![user(vec![picture(2_550_000)])]);
+        assert!((700..20_000).contains(&one), "{model}: {one}");
+        let twenty = count(vec![user(vec![picture(60_000)]); 20]);
+        assert!(twenty > 15_000, "{model}: {twenty}");
+    }
+}
+
+#[test]
+fn a_signature_costs_something_even_without_text() {
+    let signed = Thinking::new("", "U2lnbmF0dXJl".repeat(30), "anthropic", None);
+    let message = Message::Assistant { blocks: Arc::from([Block::Thinking(signed)]), usage: None };
+    let count = counter("claude-sonnet-4-5", true).count_message(&message).unwrap();
+    assert!((90..120).contains(&count.get()), "{count}");
+}
+
+fn any_block() -> impl Strategy<Value = Block> {
+    let leaf =
+        prop_oneof![
+            "[ -~\n]{0,80}".prop_map(Block::text),
+            "[ -~]{0,20}".prop_map(|text| Block::Refusal { text: text.into() }),
+            (0..3_000_usize)
+                .prop_map(|len| Block::Image(Image { data: Some(vec![0; len].into()), ..Image::default() })),
+            (0..90_000_usize)
+                .prop_map(|len| Block::Audio(Audio { data: Some(vec![0; len].into()), ..Audio::default() })),
+            ("[a-z ]{0,40}", any::<bool>()).prop_map(|(text, has_data)| {
+                let data = has_data.then(|| SharedBytes::from(b"%PDF-1.7 /Type /Page /Count 3".to_vec()));
+                Block::Document(Document { text: text.into(), data, ..Document::default() })
+            }),
+            ("[a-z ]{0,40}", "[A-Za-z0-9]{0,300}").prop_map(|(text, signature)| Block::Thinking(
+                Thinking::new(text, signature, "anthropic", None)
+            )),
+            "[a-z]{1,9}".prop_map(|name| {
+                Block::ToolUse(ToolUse::new(
+                    "id",
+                    name,
+                    Some(RawJson::parse(r#"{"path":"a/b.rs"}"#).unwrap()),
+                    None,
+                ))
+            }),
+            "[A-Za-z0-9]{0,400}".prop_map(|sealed| {
+                let raw = RawJson::parse(format!(r#"{{"encrypted_content":"{sealed}"}}"#)).unwrap();
+                Block::Opaque(Opaque { kind: "compaction".into(), raw })
+            }),
+        ];
+    leaf.prop_recursive(3, 16, 4, |inner| {
+        prop::collection::vec(inner, 0..4).prop_map(|content| {
+            Block::ToolResult(ToolResult {
+                tool_use_id: "id".into(),
+                content: content.into(),
+                is_error: false,
+            })
+        })
+    })
+}
+
+fn any_message() -> impl Strategy<Value = Message> {
+    (0..4_u8, prop::collection::vec(any_block(), 0..5)).prop_map(|(role, blocks)| {
+        let blocks = blocks.into();
+        match role {
+            0 => Message::User { blocks },
+            1 => Message::Assistant { blocks, usage: None },
+            2 => Message::System { blocks },
+            _ => Message::ToolResult { blocks, tool_use_id: "id".into(), is_error: false },
+        }
+    })
+}
+
+fn sums_add_up(parts: &Breakdown) {
+    let content: u64 = parts.per_message.iter().sum();
+    assert_eq!(parts.by_role.values().sum::<u64>(), content);
+    assert_eq!(parts.by_kind.values().sum::<u64>(), content);
+    assert_eq!(parts.total, content + parts.tools + parts.framing + parts.unseen);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Counting again, counting with one more message, and counting from scratch agree, and so do the parts.
+    #[test]
+    fn the_memory_never_changes_a_count(
+        messages in prop::collection::vec(any_message(), 0..12),
+        later in any_message(),
+        unseen in 0..5_000_u64,
+    ) {
+        for model in ["gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro"] {
+            let lasting = counter(model, true);
+            let mut request = request(model, messages.clone());
+            request.tools = Arc::from([RawJson::parse(r#"{"name":"read","input_schema":{}}"#).unwrap()]);
+            request.unseen_tokens = TokenCount(unseen);
+            let first = lasting.count_request(&request).unwrap();
+            prop_assert_eq!(&first, &lasting.count_request(&request).unwrap());
+
+            request.messages = messages.iter().cloned().chain([later.clone()]).collect();
+            let warm = lasting.count_request(&request).unwrap();
+            let cold = counter(model, true).count_request(&request).unwrap();
+            prop_assert_eq!(&warm, &cold);
+            prop_assert_eq!(warm.input_tokens.get(), first.input_tokens.get() + lasting.count_message(&later).unwrap().get());
+
+            let parts = lasting.measure_parts(&request).unwrap();
+            sums_add_up(&parts);
+            prop_assert_eq!(parts.total, warm.input_tokens.get());
+            sums_add_up(&HeuristicEstimator.measure_parts(&request));
+        }
+    }
+}
+
+/// Blocks that are dropped and built anew may land on the same address; they must not inherit a count.
+#[test]
+fn a_reused_address_does_not_inherit_a_count() {
+    let counter = counter("gpt-4o", false);
+    for length in (1..400).chain((1..400).rev()) {
+        let text = "word ".repeat(length);
+        let expected = 3 + 4 + Encoding::O200kBase.count(&text);
+        let count = counter.count_request(&request("gpt-4o", vec![Message::user(text)])).unwrap();
+        assert_eq!(count.input_tokens, TokenCount(expected));
+    }
+}
+
+#[test]
+fn parts_name_roles_and_kinds() {
+    let call = Block::ToolUse(ToolUse::new("1", "read", Some(RawJson::parse("{}").unwrap()), None));
+    let messages = vec![
+        Message::user("hello"),
+        Message::Assistant { blocks: Arc::from([Block::text("reading"), call]), usage: None },
+        Message::tool_result("1", "line", false),
+    ];
+    let parts = counter("gpt-4o", true).measure_parts(&request("gpt-4o", messages)).unwrap();
+    assert_eq!(parts.by_role.keys().copied().collect::<Vec<_>>(), [Role::User, Role::Assistant, Role::Tool]);
+    assert_eq!(parts.by_kind.keys().copied().collect::<Vec<_>>(), ["text", "tool_use"]);
+    assert_eq!(parts.per_message.len(), 3);
+}
+
+#[test]
+fn the_estimators_size_text() {
+    let text = "The parser stops at the first byte that is no letter.";
+    let exact = counter("gpt-4o", false).estimate(text).get();
+    assert_eq!(exact, Encoding::O200kBase.count(text));
+    let rough = HeuristicEstimator.estimate(text).get();
+    assert!(rough >= exact && rough <= 2 * exact, "{rough} for {exact}");
+}
