@@ -16,7 +16,7 @@ pub(crate) fn is_pi(values: &[Value<'_>]) -> bool {
     values.first().is_some_and(|first| kind_is(*first, &["session"]) && first.has("id"))
 }
 
-/// The foreign format of a source, by the keys of its first records.
+/// The foreign format of a source, by the keys of its first record.
 pub(crate) fn foreign(values: &[Value<'_>]) -> Option<ForeignFormat> {
     let first = match values {
         [one] if one.is_array() => {
@@ -32,7 +32,12 @@ pub(crate) fn foreign(values: &[Value<'_>]) -> Option<ForeignFormat> {
         [first, ..] => *first,
         [] => return None,
     };
-    by_record(first).or_else(|| values.iter().take(20).find_map(|value| by_record(*value)))
+    by_record(first)
+}
+
+/// The foreign format of a source that holds no messages, by the keys of any of its first records.
+pub(crate) fn foreign_record(values: &[Value<'_>]) -> Option<ForeignFormat> {
+    values.iter().take(50).find_map(|value| by_record(*value))
 }
 
 fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
@@ -128,6 +133,9 @@ fn by_message(message: Value<'_>) -> Option<Verdict> {
     let ([role, content, tool_calls, parts], _) = message.pick(["role", "content", "tool_calls", "parts"]);
     if parts.is_some() {
         return Some(unsupported(ForeignFormat::Gemini));
+    }
+    if role.is_none() && message.get("type").is_some() {
+        return Some(unsupported(ForeignFormat::OpenAiResponses));
     }
     if let Some(call) = tool_calls.and_then(|calls| calls.elements().next()) {
         // Inspect names the function where chat completions hold an object.

@@ -10,6 +10,6 @@ mod value;
 mod writer;
 
 pub(crate) use stream::{Found, Values};
-pub(crate) use string::{Text, raw_json};
+pub(crate) use string::{Text, raw_json, sendable};
 pub(crate) use value::{Kind, Value};
 pub(crate) use writer::{Array, Object, array, object};

@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod assembly;
+mod call_id;
 mod container;
 mod conversation;
 mod detect;

@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// What a user message says of which nothing else can be held.
+pub(crate) const LEFT_OUT: &str = "[left out: this format cannot hold it]";
+
 /// A kind of thing that a target format cannot hold as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

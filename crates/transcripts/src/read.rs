@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::assembly::Assembly;
 use crate::container::Container;
 use crate::conversation::{Conversation, conversations};
-use crate::detect::{Dialect, dialect, foreign, is_pi};
+use crate::detect::{Dialect, dialect, foreign, foreign_record, is_pi};
 use crate::json::{Found, Value, Values};
 use crate::{Format, Note, ReadError, Session, anthropic, epitome_json, openai_chat, pi};
 
@@ -102,7 +102,11 @@ fn map(
         return Ok((Format::PiSession, Container::Pi(pi::read(bytes, values, assembly)?)));
     }
     let found = conversations(values, start..bytes.len());
-    let unknown = format.map_or(ReadError::UnknownFormat, |format| ReadError::NotThisFormat { format });
+    let unknown = || match (format, foreign_record(values)) {
+        (Some(format), _) => ReadError::NotThisFormat { format },
+        (None, Some(format)) => ReadError::NotSupportedYet { format },
+        (None, None) => ReadError::UnknownFormat,
+    };
     let conversation = choose(found, options.conversation, unknown)?;
     let format = match format {
         Some(format) => format,
@@ -117,11 +121,11 @@ fn map(
 fn choose<'a>(
     mut found: Vec<Conversation<'a>>,
     wanted: Option<usize>,
-    unknown: ReadError,
+    unknown: impl FnOnce() -> ReadError,
 ) -> Result<Conversation<'a>, ReadError> {
     let count = found.len();
     match wanted {
-        _ if count == 0 => Err(unknown),
+        _ if count == 0 => Err(unknown()),
         None if count > 1 => Err(ReadError::Conversations { count }),
         Some(index) if index >= count => Err(ReadError::NoSuchConversation { index, count }),
         wanted => Ok(found.swap_remove(wanted.unwrap_or(0))),
@@ -144,22 +148,28 @@ fn read_list(
         }
         _ => openai_chat::read(&conversation, assembly)?,
     }
+    let had = assembly.len();
     if let Some(reply) = conversation.reply {
         reply_message(reply, format, assembly)?;
+    }
+    if assembly.len() == had {
+        // A reply that has not become a message stays where it is.
+        list.reply = None;
     }
     Ok((format, Container::List(list)))
 }
 
-/// Takes a reply as the last message. Some logs hold it as text.
+/// Takes a reply as the last message. Some logs hold it as the text of its JSON.
 fn reply_message(reply: Value<'_>, format: Format, assembly: &mut Assembly) -> Result<(), ReadError> {
-    if !reply.is_object() {
-        assembly.note(Note::ReplyNotRead);
-        return Ok(());
-    }
+    let text = assembly.faults.string(Some(reply));
+    let (reply, is_in_source) = match Values::new(text.as_bytes(), 0).next() {
+        Some(Found::Value(range)) => (Value::new(text.as_bytes(), range), false),
+        _ => (reply, true),
+    };
     match format {
-        Format::AnthropicMessages => anthropic::reply_message(reply, assembly),
+        Format::AnthropicMessages => anthropic::reply_message(reply, is_in_source, assembly),
         Format::OpenAiChat => openai_chat::reply_message(reply, assembly),
-        _ => Ok(()),
+        Format::EpitomeJson | Format::PiSession => Ok(()),
     }
 }
 

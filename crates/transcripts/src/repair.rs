@@ -77,8 +77,8 @@ impl fmt::Display for Repair {
 ///
 /// Afterwards every call is answered exactly once right behind its message, or is open at the very end, where
 /// it is an obligation of the newest turn. Calls that a provider runs itself are opaque and stay as they are.
-/// A call and its result are paired by occurrence: a result answers the nearest call before it with its id
-/// that has no result yet, since ids repeat. Repaired messages count as changed; all others stay byte for
+/// A call and its result are paired by occurrence: a result answers a call of the nearest message before it
+/// that uses its id, since ids repeat. Repaired messages count as changed; all others stay byte for
 /// byte as they were.
 #[must_use]
 pub fn repair(session: &Session) -> (Session, Vec<Repair>) {
@@ -145,8 +145,13 @@ impl Pairing {
                     pairing.without_call.push(index);
                 }
             }
-            // The first of several calls with one id in one message is answered first.
+            // Once an id is used again, calls of older messages with it are abandoned. The first of several
+            // calls with one id in one message is answered first.
             let calls: Vec<&ToolUse> = message.tool_calls().collect();
+            for call in &calls {
+                open.remove(call.id.as_str());
+                answered.remove(call.id.as_str());
+            }
             for (number, call) in calls.iter().enumerate().rev() {
                 open.entry(call.id.as_str()).or_default().push((index, number));
             }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use epitome_loop::Message;
+use epitome_loop::{Block, Message, Role};
 
 use crate::container::{Container, List};
 use crate::loss::{Loss, Losses};
@@ -39,7 +39,12 @@ pub(crate) struct Item {
 /// A stretch of what is written.
 pub(crate) enum Piece {
     /// An original as it stands.
-    Original(usize),
+    Original {
+        /// Its index.
+        original: usize,
+        /// Index of its first message.
+        message: usize,
+    },
     /// Messages that are encoded.
     Encoded(Vec<Item>),
 }
@@ -68,7 +73,7 @@ pub fn write(
     let mut report = WriteReport::default();
     for piece in &pieces {
         match piece {
-            Piece::Original(original) => {
+            Piece::Original { original, .. } => {
                 report.verbatim += session.originals.get(*original).map_or(0, |original| original.messages);
             }
             Piece::Encoded(items) => report.encoded += items.len(),
@@ -117,13 +122,49 @@ fn pieces(session: &Session, replacement: &Replacement<'_>, verbatim: bool) -> V
         let whole = if verbatim { whole_original(session, kept) } else { None };
         let (_, rest) = kept.split_at(whole.map_or(1, |(_, messages)| messages));
         if let Some((original, _)) = whole {
-            pieces.push(Piece::Original(original));
+            pieces.push(Piece::Original { original, message: index });
         } else if let Some(message) = session.messages.get(index) {
-            let derived = session.leading_system..session.leading_system + session.derived_prefix;
-            let is_summary = derived.contains(&index) && matches!(message, Message::User { .. });
-            encode(&mut pieces, Item { message: message.clone(), is_summary });
+            let is_summary = is_earlier_summary(session, index);
+            match split_compaction(message) {
+                Some((summary, own)) if is_summary && !verbatim => {
+                    put_behind_summaries(&mut pieces, summary);
+                    own.into_iter().for_each(|own| encode(&mut pieces, own));
+                }
+                _ => {
+                    let is_summary = is_summary && message.role() == Role::User;
+                    encode(&mut pieces, Item { message: message.clone(), is_summary });
+                }
+            }
         }
         kept = rest;
+    }
+}
+
+/// Whether a message is a summary that the source marks as one.
+fn is_earlier_summary(session: &Session, index: usize) -> bool {
+    let derived = session.leading_system..session.leading_system + session.derived_prefix;
+    derived.contains(&index) && session.origins.get(index).is_some_and(|origin| origin.original.is_some())
+}
+
+/// The summary that a provider's item at the head of a message holds as text, and the rest of the message.
+/// Formats other than the provider's cannot hold the item, but it stands for everything before it.
+fn split_compaction(message: &Message) -> Option<(Item, Option<Item>)> {
+    let Message::Assistant { blocks, usage } = message else { return None };
+    let (Block::Opaque(first), rest) = blocks.split_first()? else { return None };
+    let summary = Item { message: Message::user(anthropic::compaction_text(first)?), is_summary: true };
+    let own = Message::Assistant { blocks: rest.into(), usage: *usage };
+    Some((summary, (!rest.is_empty()).then_some(Item { message: own, is_summary: false })))
+}
+
+/// Puts a summary behind the leading system messages and the summaries that are there already.
+fn put_behind_summaries(pieces: &mut Vec<Piece>, summary: Item) {
+    match pieces.first_mut() {
+        Some(Piece::Encoded(items)) => {
+            let leads = |item: &&Item| item.is_summary || item.message.role() == Role::System;
+            let at = items.iter().take_while(leads).count();
+            items.insert(at, summary);
+        }
+        _ => encode(pieces, summary),
     }
 }
 
@@ -150,7 +191,7 @@ fn encode(pieces: &mut Vec<Piece>, item: Item) {
 fn items(pieces: Vec<Piece>) -> Vec<Item> {
     let of_piece = |piece| match piece {
         Piece::Encoded(items) => items,
-        Piece::Original(_) => Vec::new(),
+        Piece::Original { .. } => Vec::new(),
     };
     pieces.into_iter().flat_map(of_piece).collect()
 }
@@ -168,7 +209,7 @@ fn write_list(session: &Session, list: &List, pieces: Vec<Piece>, losses: &mut L
     let mut system_stays = false;
     for piece in pieces {
         match piece {
-            Piece::Original(original) => {
+            Piece::Original { original, .. } => {
                 let Some(original) = session.originals.get(original) else { continue };
                 if list.system.as_ref().is_some_and(|field| field.value == original.range) {
                     system_stays = true;

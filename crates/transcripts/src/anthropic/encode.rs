@@ -1,10 +1,13 @@
 //! Neutral messages into Anthropic ones.
 
-use epitome_loop::{Block, Message, RawJson, ToolUse};
+use std::borrow::Cow;
+
+use epitome_loop::{Block, Message, RawJson, Role, ToolResult, ToolUse};
 
 use super::{CALLER, SIGNATURE};
-use crate::json::{Array, Kind, Object, Value, array, object};
-use crate::loss::{LossKind, Losses};
+use crate::call_id;
+use crate::json::{Array, Object, Value, array, object, sendable};
+use crate::loss::{LEFT_OUT, LossKind, Losses};
 use crate::write::Item;
 
 /// The elements of the list of messages. `same` says whether the session was read from this format, so that
@@ -15,26 +18,19 @@ pub(crate) fn encode(items: &[Item], same: bool, losses: &mut Losses) -> Vec<Vec
     let mut encoder = Encoder { same, losses };
     let mut out = Vec::new();
     let mut rest = items;
-    while let Some(item) = rest.first() {
-        let results =
-            rest.iter().take_while(|item| matches!(item.message, Message::ToolResult { .. })).count();
-        let followed = rest.get(results).is_some_and(|item| matches!(item.message, Message::User { .. }));
+    while !rest.is_empty() {
+        let results = rest.iter().take_while(|item| is_result(item)).count();
+        let followed = rest.get(results).is_some_and(|item| item.message.role() == Role::User);
         let taken = if results > 0 { results + usize::from(followed) } else { 1 };
         let (group, behind) = rest.split_at(taken.min(rest.len()));
         rest = behind;
-        out.push(object(|out| {
-            let role = if matches!(item.message, Message::Assistant { .. }) { "assistant" } else { "user" };
-            out.text("role", role);
-            if let [Item { message: Message::User { blocks }, .. }] = group
-                && let [Block::Text { text }] = &**blocks
-            {
-                out.text("content", text);
-                return;
-            }
-            out.array("content", |list| group.iter().for_each(|item| encoder.message(list, &item.message)));
-        }));
+        out.extend(encoder.group(group));
     }
     out
+}
+
+fn is_result(item: &Item) -> bool {
+    item.message.role() == Role::Tool
 }
 
 /// The system prompt: a string for one text, else text blocks; nothing when there is no text.
@@ -84,18 +80,36 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
+    /// One message; nothing when it is empty, or when nothing of the model's words can be held.
+    fn group(&mut self, group: &[Item]) -> Option<Vec<u8>> {
+        let role = group.first()?.message.role();
+        if let [Item { message: Message::User { blocks }, .. }] = group
+            && let [Block::Text { text }] = &**blocks
+        {
+            return Some(object(|out| {
+                out.text("role", "user");
+                out.text("content", text);
+            }));
+        }
+        let mut content = array(|list| group.iter().for_each(|item| self.message(list, &item.message)));
+        if content == b"[]" {
+            let was_empty = group.iter().all(|item| item.message.blocks().is_empty());
+            if role == Role::Assistant || was_empty {
+                return None;
+            }
+            content = array(|list| text_block(list, LEFT_OUT));
+        }
+        Some(object(|out| {
+            out.text("role", if role == Role::Assistant { "assistant" } else { "user" });
+            out.raw("content", &content);
+        }))
+    }
+
     fn message(&mut self, list: &mut Array<'_>, message: &Message) {
         match message {
-            Message::ToolResult { blocks, tool_use_id, is_error } => list.object(|out| {
-                out.text("type", "tool_result");
-                out.text("tool_use_id", tool_use_id);
-                if !blocks.is_empty() {
-                    out.array("content", |list| blocks.iter().for_each(|block| self.block(list, block)));
-                }
-                if *is_error {
-                    out.boolean("is_error", true);
-                }
-            }),
+            Message::ToolResult { blocks, tool_use_id, is_error } => {
+                list.object(|out| self.result(out, tool_use_id, blocks, *is_error));
+            }
             Message::System { blocks } => {
                 // The API knows no system message between others.
                 self.losses.add(LossKind::SystemAsUser);
@@ -150,20 +164,8 @@ impl Encoder<'_> {
                 });
             }
             Block::ToolUse(call) => return self.call(list, call),
-            Block::ToolResult(result) => {
-                return list.object(|out| {
-                    out.text("type", "tool_result");
-                    out.text("tool_use_id", &result.tool_use_id);
-                    // The API nests results no deeper than this.
-                    let content = result.content.iter();
-                    let flat = content.filter(|block| !matches!(block, Block::ToolResult(_)));
-                    let nested = result.content.iter().filter(|block| matches!(block, Block::ToolResult(_)));
-                    nested.for_each(|_| self.losses.add(LossKind::NestedResult));
-                    out.array("content", |list| flat.for_each(|block| self.block(list, block)));
-                    if result.is_error {
-                        out.boolean("is_error", true);
-                    }
-                });
+            Block::ToolResult(ToolResult { tool_use_id, content, is_error }) => {
+                return list.object(|out| self.result(out, tool_use_id, content, *is_error));
             }
             Block::Opaque(opaque) if self.same => return list.raw(opaque.raw.as_str().as_bytes()),
             Block::Thinking(_) => LossKind::Thinking,
@@ -173,22 +175,44 @@ impl Encoder<'_> {
         self.losses.add(loss);
     }
 
+    /// A result; the API nests no results in it.
+    fn result(&mut self, out: &mut Object<'_>, id: &str, blocks: &[Block], is_error: bool) {
+        out.text("type", "tool_result");
+        out.text("tool_use_id", &self.id(id));
+        if !blocks.is_empty() {
+            out.array("content", |list| {
+                for block in blocks {
+                    match block {
+                        Block::ToolResult(_) => self.losses.add(LossKind::NestedResult),
+                        block => self.block(list, block),
+                    }
+                }
+            });
+        }
+        if is_error {
+            out.boolean("is_error", true);
+        }
+    }
+
+    fn id<'a>(&self, id: &'a str) -> Cow<'a, str> {
+        if self.same { Cow::Borrowed(id) } else { call_id::portable(id) }
+    }
+
     fn call(&mut self, list: &mut Array<'_>, call: &ToolUse) {
         list.object(|out| {
             out.text("type", "tool_use");
-            out.text("id", &call.id);
+            out.text("id", &self.id(&call.id));
             out.text("name", &call.name);
             match &call.input {
                 None => out.raw("input", b"{}"),
                 Some(input) => {
-                    let source = input.as_str().as_bytes();
-                    let is_object = Value::new(source, 0..source.len()).kind() == Kind::Object
-                        || source.trim_ascii_start().starts_with(b"{");
-                    if is_object {
-                        out.raw("input", source);
+                    let input = sendable(input);
+                    let input = input.trim_ascii();
+                    if input.starts_with('{') {
+                        out.raw("input", input.as_bytes());
                     } else {
                         self.losses.add(LossKind::Arguments);
-                        out.object("input", |out| out.raw("arguments", source));
+                        out.object("input", |out| out.raw("arguments", input.as_bytes()));
                     }
                 }
             }

@@ -1,6 +1,6 @@
 //! Anthropic messages into neutral ones.
 
-use epitome_loop::{Block, Message, TokenCount, Usage};
+use epitome_loop::{Block, Message, Opaque, SharedText, TokenCount, Usage};
 
 use super::blocks;
 use crate::assembly::{Assembly, as_it_stands};
@@ -30,8 +30,8 @@ pub(crate) fn read(
         into.faults = Faults::default();
         if let (Some(value), Some(field)) = (system, whole_field(object, "system")) {
             let blocks = blocks::content(Some(value), &mut into.faults);
-            system_field = Some(SystemField { value: value.range(), field });
             if !blocks.is_empty() {
+                system_field = Some(SystemField { value: value.range(), field });
                 into.close(as_it_stands(value.range()), vec![Message::System { blocks: blocks.into() }]);
             }
         }
@@ -48,8 +48,12 @@ pub(crate) fn read(
     Ok(system_field)
 }
 
-/// Takes a reply as the last message.
-pub(crate) fn reply_message(reply: Value<'_>, into: &mut Assembly) -> Result<(), ReadError> {
+/// Takes a reply, in the source or decoded out of a string in it, as the last message.
+pub(crate) fn reply_message(
+    reply: Value<'_>,
+    is_in_source: bool,
+    into: &mut Assembly,
+) -> Result<(), ReadError> {
     let ([content, usage], _) = reply.pick(["content", "usage"]);
     let Some(content) = content.filter(|content| content.is_array()) else {
         into.note(Note::ReplyNotRead);
@@ -59,9 +63,14 @@ pub(crate) fn reply_message(reply: Value<'_>, into: &mut Assembly) -> Result<(),
     let usage = usage.and_then(self::usage);
     let index = into.len();
     // A reply has keys that no request may have; its content goes back as it stands.
+    let message = Message::Assistant { blocks: blocks.into(), usage };
     let original =
         Original { range: content.range(), messages: 0, wrap: ("{\"role\":\"assistant\",\"content\":", "}") };
-    into.close(original, vec![Message::Assistant { blocks: blocks.into(), usage }]);
+    if is_in_source {
+        into.close(original, vec![message]);
+    } else {
+        into.close_without_original(message);
+    }
     if let Some(usage) = usage {
         into.reported = Some((index, usage));
     }
@@ -117,6 +126,17 @@ fn tool_result(block: Value<'_>, faults: &mut Faults) -> Message {
         tool_use_id: faults.string(id).into(),
         is_error: is_error.is_some_and(Value::is_true),
     }
+}
+
+/// The text of a compaction item.
+pub(crate) fn compaction_text(item: &Opaque) -> Option<SharedText> {
+    if item.kind != "compaction" {
+        return None;
+    }
+    let source = item.raw.as_str().as_bytes();
+    let [content] = Faults::default().pick(Value::new(source, 0..source.len()), ["content"]);
+    let text = Faults::default().string(content);
+    (!text.is_empty()).then(|| text.into())
 }
 
 fn holds_compaction(message: Value<'_>) -> bool {

@@ -3,7 +3,7 @@
 use epitome_loop::{Block, Message, ModelKey, RawJson, SharedBytes, ToolResult, Usage};
 
 use super::VERSION;
-use crate::json::{Array, Object, object};
+use crate::json::{Array, Object, object, sendable};
 use crate::write::Item;
 
 /// A whole document.
@@ -97,7 +97,7 @@ fn block(list: &mut Array<'_>, block: &Block) {
                 out.text("id", &call.id);
                 out.text("name", &call.name);
                 if let Some(input) = &call.input {
-                    out.raw("input", input.as_str().as_bytes());
+                    out.raw("input", sendable(input).as_bytes());
                 }
                 state(out, call.provider_state.as_ref(), &call.provider_state_format);
             }

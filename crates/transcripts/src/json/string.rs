@@ -81,6 +81,11 @@ pub(crate) fn raw_json(bytes: &[u8], text: &mut Text) -> RawJson {
     RawJson::parse_or_quote(&sendable)
 }
 
+/// A JSON value as it may be sent inside of other JSON: escapes of half a surrogate pair become U+FFFD.
+pub(crate) fn sendable(json: &RawJson) -> Cow<'_, str> {
+    without_lone_surrogates(json.as_str(), &mut Text::default())
+}
+
 fn without_lone_surrogates<'a>(json: &'a str, text: &mut Text) -> Cow<'a, str> {
     let mut out = String::new();
     let mut copied = 0;

@@ -1,11 +1,14 @@
 //! Neutral messages into chat messages.
 
-use epitome_loop::{Block, Message, RawJson, ToolUse};
+use std::borrow::Cow;
+
+use epitome_loop::{Block, Message, RawJson, Role, ToolUse};
 
 use super::CUSTOM_CALL;
+use crate::call_id;
 use crate::faults::Faults;
 use crate::json::{Array, Kind, Object, Value, object};
-use crate::loss::{LossKind, Losses};
+use crate::loss::{LEFT_OUT, LossKind, Losses};
 use crate::media;
 use crate::write::Item;
 
@@ -13,7 +16,7 @@ use crate::write::Item;
 /// its own extensions may go back.
 pub(crate) fn encode(items: &[Item], same: bool, losses: &mut Losses) -> Vec<Vec<u8>> {
     let mut encoder = Encoder { same, losses };
-    items.iter().map(|item| object(|out| encoder.message(out, &item.message))).collect()
+    items.iter().filter_map(|item| encoder.message(&item.message)).collect()
 }
 
 /// Tool definitions. Those of Anthropic become functions; others that are no functions are left out.
@@ -50,53 +53,59 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    fn message(&mut self, out: &mut Object<'_>, message: &Message) {
-        match message {
-            Message::System { blocks } => {
-                out.text("role", "system");
-                self.content(out, blocks.iter(), Carries::Text);
-            }
-            Message::User { blocks } => {
-                out.text("role", "user");
-                self.content(out, blocks.iter(), Carries::Media);
-            }
-            Message::ToolResult { blocks, tool_use_id, is_error } => {
-                out.text("role", "tool");
-                out.text("tool_call_id", tool_use_id);
+    /// One message; nothing when nothing of the model's words can be held.
+    fn message(&mut self, message: &Message) -> Option<Vec<u8>> {
+        let (role, carries) = match message {
+            Message::Assistant { blocks, .. } => return self.assistant(blocks),
+            Message::System { .. } => ("system", Carries::Text),
+            Message::User { .. } => ("user", Carries::Media),
+            Message::ToolResult { .. } => ("tool", if self.same { Carries::Media } else { Carries::Text }),
+        };
+        let mut parts = self.parts(message.blocks().iter(), carries);
+        if parts.is_empty() && !message.blocks().is_empty() && message.role() == Role::User {
+            parts.push(Part::Text(LEFT_OUT));
+        }
+        Some(object(|out| {
+            out.text("role", role);
+            if let Message::ToolResult { tool_use_id, is_error, .. } = message {
+                out.text("tool_call_id", &self.id(tool_use_id));
                 if *is_error {
                     self.losses.add(LossKind::ErrorFlag);
                 }
-                self.content(out, blocks.iter(), if self.same { Carries::Media } else { Carries::Text });
             }
-            Message::Assistant { blocks, .. } => self.assistant(out, blocks),
-        }
+            content(out, &parts);
+        }))
     }
 
-    fn assistant(&mut self, out: &mut Object<'_>, blocks: &[Block]) {
-        out.text("role", "assistant");
+    fn assistant(&mut self, blocks: &[Block]) -> Option<Vec<u8>> {
         let is_spoken =
             |block: &&Block| !matches!(block, Block::Refusal { .. } | Block::ToolUse(_) | Block::Thinking(_));
-        let spoken: Vec<&Block> = blocks.iter().filter(is_spoken).collect();
+        let parts = self.parts(blocks.iter().filter(is_spoken), Carries::Text);
         let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
         let refusals: Vec<&str> = blocks.iter().filter_map(refusal).collect();
-        self.thinking(out, blocks);
-        if spoken.is_empty() && (has_calls || !refusals.is_empty()) {
-            out.raw("content", b"null");
-        } else {
-            self.content(out, spoken, Carries::Text);
-        }
-        if !refusals.is_empty() {
-            out.text("refusal", &refusals.join("\n"));
-        }
-        if has_calls {
-            out.array("tool_calls", |list| {
-                for block in blocks {
-                    if let Block::ToolUse(call) = block {
-                        list.object(|out| self.call(out, call));
+        let says_more = has_calls || !refusals.is_empty();
+        let encoded = object(|out| {
+            out.text("role", "assistant");
+            self.thinking(out, blocks);
+            if parts.is_empty() && says_more {
+                out.raw("content", b"null");
+            } else {
+                content(out, &parts);
+            }
+            if !refusals.is_empty() {
+                out.text("refusal", &refusals.join("\n"));
+            }
+            if has_calls {
+                out.array("tool_calls", |list| {
+                    for block in blocks {
+                        if let Block::ToolUse(call) = block {
+                            list.object(|out| self.call(out, call));
+                        }
                     }
-                }
-            });
-        }
+                });
+            }
+        });
+        (self.same || says_more || !parts.is_empty()).then_some(encoded)
     }
 
     /// Reasoning goes back only into a log that had it.
@@ -128,7 +137,7 @@ impl Encoder<'_> {
     }
 
     fn call(&mut self, out: &mut Object<'_>, call: &ToolUse) {
-        out.text("id", &call.id);
+        out.text("id", &self.id(&call.id));
         if call.provider_state_format == CUSTOM_CALL {
             out.text("type", "custom");
             out.object("custom", |out| {
@@ -147,21 +156,12 @@ impl Encoder<'_> {
         });
     }
 
-    fn content<'b>(
-        &mut self,
-        out: &mut Object<'_>,
-        blocks: impl IntoIterator<Item = &'b Block>,
-        carries: Carries,
-    ) {
-        let mut parts: Vec<Part<'b>> = Vec::new();
-        for block in blocks {
-            parts.extend(self.part(block, carries));
-        }
-        match parts.as_slice() {
-            [] => out.text("content", ""),
-            [Part::Text(text)] => out.text("content", text),
-            parts => out.array("content", |list| parts.iter().for_each(|part| part.write(list))),
-        }
+    fn parts<'b>(&mut self, blocks: impl Iterator<Item = &'b Block>, carries: Carries) -> Vec<Part<'b>> {
+        blocks.filter_map(|block| self.part(block, carries)).collect()
+    }
+
+    fn id<'b>(&self, id: &'b str) -> Cow<'b, str> {
+        if self.same { Cow::Borrowed(id) } else { call_id::portable(id) }
     }
 
     fn part<'b>(&mut self, block: &'b Block, carries: Carries) -> Option<Part<'b>> {
@@ -248,6 +248,14 @@ impl Part<'_> {
                 });
             }),
         }
+    }
+}
+
+fn content(out: &mut Object<'_>, parts: &[Part<'_>]) {
+    match parts {
+        [] => out.text("content", ""),
+        [Part::Text(text)] => out.text("content", text),
+        parts => out.array("content", |list| parts.iter().for_each(|part| part.write(list))),
     }
 }
 

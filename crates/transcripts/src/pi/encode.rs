@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use epitome_loop::json_text::push_raw;
 use epitome_loop::{Block, Message, ModelKey, RawJson, Role, SharedText, Usage};
 
-use crate::json::{Array, Object, object};
-use crate::loss::{LossKind, Losses};
+use crate::json::{Array, Object, array, object, sendable};
+use crate::loss::{LEFT_OUT, LossKind, Losses};
 
 /// Encodes messages one after another; it remembers which tool a call named, because results repeat it.
 pub(super) struct Encoder<'a> {
@@ -21,22 +21,32 @@ pub(super) struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    /// The `message` of a record; nothing for a system message, which has no place in the format.
+    /// The `message` of a record; nothing for a system message, which has no place in the format, and when
+    /// nothing of the model's words can be held.
     pub(super) fn message(&mut self, message: &Message) -> Option<Vec<u8>> {
         self.remember_calls(message);
-        match message {
-            Message::System { .. } => {
-                self.losses.add(LossKind::System);
-                None
+        if message.role() == Role::System {
+            self.losses.add(LossKind::System);
+            return None;
+        }
+        let mut content = array(|list| message.blocks().iter().for_each(|block| self.block(list, block)));
+        if content == b"[]" && !message.blocks().is_empty() {
+            match message.role() {
+                Role::Assistant => return None,
+                Role::User => content = array(|list| text(list, LEFT_OUT)),
+                Role::System | Role::Tool => {}
             }
-            Message::User { blocks } => Some(object(|out| {
+        }
+        match message {
+            Message::System { .. } => None,
+            Message::User { .. } => Some(object(|out| {
                 out.text("role", "user");
-                self.content(out, blocks);
+                out.raw("content", &content);
                 out.raw("timestamp", self.timestamp.as_bytes());
             })),
-            Message::Assistant { blocks, usage } => Some(object(|out| {
+            Message::Assistant { usage, .. } => Some(object(|out| {
                 out.text("role", "assistant");
-                self.content(out, blocks);
+                out.raw("content", &content);
                 out.text("api", self.api());
                 out.text("provider", &self.model.provider);
                 out.text("model", &self.model.model);
@@ -45,11 +55,11 @@ impl Encoder<'_> {
                 out.text("stopReason", if calls { "toolUse" } else { "stop" });
                 out.raw("timestamp", self.timestamp.as_bytes());
             })),
-            Message::ToolResult { blocks, tool_use_id, is_error } => Some(object(|out| {
+            Message::ToolResult { tool_use_id, is_error, .. } => Some(object(|out| {
                 out.text("role", "toolResult");
                 out.text("toolCallId", tool_use_id);
                 out.text("toolName", self.tools.get(tool_use_id).map_or("", SharedText::as_str));
-                self.content(out, blocks);
+                out.raw("content", &content);
                 out.boolean("isError", *is_error);
                 out.raw("timestamp", self.timestamp.as_bytes());
             })),
@@ -69,10 +79,6 @@ impl Encoder<'_> {
             "google" => "google-generative-ai",
             _ => "openai-completions",
         }
-    }
-
-    fn content(&mut self, out: &mut Object<'_>, blocks: &[Block]) {
-        out.array("content", |list| blocks.iter().for_each(|block| self.block(list, block)));
     }
 
     fn block(&mut self, list: &mut Array<'_>, block: &Block) {
@@ -145,7 +151,7 @@ impl Encoder<'_> {
 /// JSON without line breaks, which would end a record.
 fn one_line(json: &RawJson) -> Vec<u8> {
     let mut out = Vec::new();
-    push_raw(&mut out, json);
+    push_raw(&mut out, &RawJson::parse_or_quote(&sendable(json)));
     out
 }
 

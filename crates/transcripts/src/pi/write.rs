@@ -30,7 +30,7 @@ pub(crate) fn write_kept(
     writer.line(file.header.clone());
     for piece in pieces {
         match piece {
-            Piece::Original(original) => writer.original(original),
+            Piece::Original { original, message } => writer.original(original, message),
             Piece::Encoded(items) => items.into_iter().for_each(|item| writer.item(item)),
         }
     }
@@ -112,13 +112,13 @@ impl<'a> Writer<'a> {
         self.out.push(b'\n');
     }
 
-    fn original(&mut self, original: usize) {
+    fn original(&mut self, original: usize, message: usize) {
         let Some(original) = self.session.originals.get(original) else { return };
         let at = self.file.records.partition_point(|record| record.range.start < original.range.start);
         let Some(record) = self.file.records.get(at) else { return };
         if record.kind == RecordKind::Compaction {
-            let message = self.session.messages.get(self.session.leading_system);
-            if let Some(message) = message.cloned() {
+            // An earlier summary stays one, but counts what this file holds.
+            if let Some(message) = self.session.messages.get(message).cloned() {
                 self.item(Item { message, is_summary: true });
             }
             return;
