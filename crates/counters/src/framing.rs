@@ -32,7 +32,7 @@ impl Framing {
     /// marks around calls and tools are not published; these are on the high side of what requests with
     /// provider figures show.
     pub(crate) const OPENAI: Self =
-        Self { request: 3, message: 3 + 1, tool_call: 12, tool_result: 4, tools: 12, tool: 4 };
+        Self { request: 3, message: 3 + 1, tool_call: 16, tool_result: 6, tools: 12, tool: 4 };
 
     /// Anthropic publishes 346 tokens for the system text that comes with tools (Claude 4, tool choice
     /// `auto`) and nothing else; the rest is on the high side of what sessions with provider figures show.

@@ -8,9 +8,11 @@ mod framing;
 mod heuristic;
 mod local;
 mod media;
+mod memo;
 mod model_table;
 mod models;
 mod opaque_json;
+mod pieces;
 mod pixel_size;
 mod text_size;
 

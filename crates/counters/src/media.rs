@@ -61,11 +61,11 @@ impl MediaRules {
         size.map_or_else(|| self.image.most(), |size| self.image.tokens(size))
     }
 
-    /// Tokens for a recording: by its duration, read from a WAV header or reckoned at 32 kbit/s (the low end
-    /// of speech, so the high end of duration). One without data is taken for a minute.
+    /// Tokens for a recording: by its duration, read from a WAV header or reckoned at a low bit rate (64 kbit/s
+    /// for MP3, 32 kbit/s for anything else) and so on the long side. One without data is taken for a minute.
     #[must_use]
     pub fn audio(&self, audio: &Audio) -> u64 {
-        let milliseconds = audio.data.as_ref().map_or(60_000, |data| duration_ms(data));
+        let milliseconds = audio.data.as_ref().map_or(60_000, |data| duration_ms(data, &audio.media_type));
         milliseconds.saturating_mul(u64::from(self.audio_per_ten_seconds)).div_ceil(10_000).max(1)
     }
 
@@ -144,8 +144,9 @@ fn shrink(width: u64, height: u64, to: u64, from: u64) -> (u64, u64) {
 }
 
 /// How long a recording is, in milliseconds.
-fn duration_ms(data: &[u8]) -> u64 {
-    let bytes_per_second = wav_byte_rate(data).unwrap_or(4_000);
+fn duration_ms(data: &[u8], media_type: &str) -> u64 {
+    let reckoned = if matches!(media_type, "audio/mpeg" | "audio/mp3") { 8_000 } else { 4_000 };
+    let bytes_per_second = wav_byte_rate(data).unwrap_or(reckoned);
     as_u64(data.len()).saturating_mul(1_000).div_ceil(bytes_per_second)
 }
 
@@ -195,4 +196,69 @@ fn occurrences<'a>(data: &'a [u8], name: &'static [u8]) -> impl Iterator<Item = 
 
 fn as_u64(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GPT_4O: ImageRule = ImageRule::Tiles { base: 85, tile: 170 };
+    const GPT_MINI: ImageRule = ImageRule::Patches { side: 32, most: 1_536, long_edge: 2_048, percent: 162 };
+    const CLAUDE: ImageRule = ImageRule::Patches { side: 28, most: 1_568, long_edge: 1_568, percent: 100 };
+
+    fn tokens(rule: ImageRule, width: u32, height: u32) -> u64 {
+        rule.tokens(PixelSize { width, height })
+    }
+
+    /// The worked examples of the providers' guides.
+    #[test]
+    fn pictures_cost_what_the_guides_say() {
+        assert_eq!(tokens(GPT_4O, 1_024, 1_024), 765);
+        assert_eq!(tokens(GPT_4O, 2_048, 4_096), 1_105);
+        assert_eq!(tokens(GPT_4O, 128, 64), 255);
+        assert_eq!(tokens(GPT_MINI, 1_024, 1_024), 1_659);
+        assert_eq!(tokens(CLAUDE, 1_092, 1_092), 1_521);
+        assert_eq!(tokens(ImageRule::GeminiTiles, 384, 384), 258);
+        assert_eq!(tokens(ImageRule::GeminiTiles, 960, 540), 6 * 258);
+    }
+
+    #[test]
+    fn no_picture_costs_more_than_the_most() {
+        for rule in [GPT_4O, GPT_MINI, CLAUDE, ImageRule::Flat { tokens: 1_120 }] {
+            for (width, height) in [(1, 1), (65_535, 65_535), (65_535, 1), (1, 65_535), (3_000, 2_000)] {
+                let cost = tokens(rule, width, height);
+                assert!((1..=rule.most()).contains(&cost), "{rule:?} {width} x {height}: {cost}");
+            }
+        }
+    }
+
+    #[test]
+    fn recordings_cost_by_duration() {
+        let rules = MediaRules::CONSERVATIVE;
+        let audio = |media_type: &str, data: Vec<u8>| Audio {
+            media_type: media_type.into(),
+            data: Some(data.into()),
+        };
+        let mut wav =
+            b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\xbb\0\0\0\x77\x01\0\x02\0\x10\0data".to_vec();
+        wav.resize(96_000 * 5, 0);
+        assert_eq!(rules.audio(&audio("audio/wav", wav)), 160);
+        assert_eq!(rules.audio(&audio("audio/mpeg", vec![0; 80_000])), 320);
+        assert_eq!(rules.audio(&audio("audio/ogg", vec![])), 1);
+        assert_eq!(rules.audio(&Audio::default()), 1_920);
+    }
+
+    #[test]
+    fn files_cost_by_page() {
+        let pages = |data: &[u8]| {
+            let data = Some(data.to_vec().into());
+            let rules = MediaRules { document_page: 1, ..MediaRules::CONSERVATIVE };
+            rules.document_bytes(&Document { data, ..Document::default() })
+        };
+        assert_eq!(pages(b"%PDF-1.4 /Type /Pages /Count 7 /Type /Page /Type /Page"), 7);
+        assert_eq!(pages(b"%PDF-1.4 /Type/Page /Type /Page /Type /Pages"), 2);
+        assert_eq!(pages(b"%PDF-1.4 /Count 99999999999999999999"), 1);
+        assert_eq!(pages(&[b"%PDF-1.4".as_slice(), &[0; 120_000]].concat()), 3);
+        assert_eq!(MediaRules::CONSERVATIVE.document_bytes(&Document::default()), 0);
+    }
 }

@@ -103,6 +103,31 @@ fn hostile_text_is_bounded() {
     }
 }
 
+/// Enough different words that the memory of counts overflows and starts to forget.
+#[test]
+fn what_was_counted_before_does_not_change_a_count() {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = move |below: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % below
+    };
+    let separators = [" ", "\n", "\n\n    ", ".", "(", "_", "  ", ", ", "\t", "/"];
+    let mut text = String::new();
+    for _ in 0..60_000 {
+        for _ in 0..1 + next(7) {
+            text.push(char::from(b"abcdefgh ijklmnoPQRST0123'"[next(26) as usize]));
+        }
+        text.push_str(separators[next(10) as usize]);
+    }
+    for encoding in ENCODINGS {
+        let expected = tiktoken(encoding, &text);
+        assert_eq!(encoding.count(&text), expected, "{encoding}");
+        assert_eq!(encoding.count(&text), expected, "{encoding}, again");
+    }
+}
+
 /// Pieces that meet in awkward ways at the places where the pre-tokenizer may split.
 fn awkward_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
