@@ -5,7 +5,7 @@ mod encode;
 mod read;
 
 pub(crate) use encode::{encode, encode_system, encode_tools};
-pub(crate) use read::{compaction_text, read, reply_message};
+pub(crate) use read::{read, reply_message};
 
 /// Whose signatures this format's thinking carries.
 pub(crate) const SIGNATURE: &str = "anthropic";

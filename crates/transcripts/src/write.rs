@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use epitome_loop::{Block, Message, Role};
+use epitome_loop::{Message, Role};
 
 use crate::container::{Container, List};
 use crate::loss::{Loss, Losses};
@@ -124,17 +124,8 @@ fn pieces(session: &Session, replacement: &Replacement<'_>, verbatim: bool) -> V
         if let Some((original, _)) = whole {
             pieces.push(Piece::Original { original, message: index });
         } else if let Some(message) = session.messages.get(index) {
-            let is_summary = is_earlier_summary(session, index);
-            match split_compaction(message) {
-                Some((summary, own)) if is_summary && !verbatim => {
-                    put_behind_summaries(&mut pieces, summary);
-                    own.into_iter().for_each(|own| encode(&mut pieces, own));
-                }
-                _ => {
-                    let is_summary = is_summary && message.role() == Role::User;
-                    encode(&mut pieces, Item { message: message.clone(), is_summary });
-                }
-            }
+            let is_summary = is_earlier_summary(session, index) && message.role() == Role::User;
+            encode(&mut pieces, Item { message: message.clone(), is_summary });
         }
         kept = rest;
     }
@@ -144,28 +135,6 @@ fn pieces(session: &Session, replacement: &Replacement<'_>, verbatim: bool) -> V
 fn is_earlier_summary(session: &Session, index: usize) -> bool {
     let derived = session.leading_system..session.leading_system + session.derived_prefix;
     derived.contains(&index) && session.origins.get(index).is_some_and(|origin| origin.original.is_some())
-}
-
-/// The summary that a provider's item at the head of a message holds as text, and the rest of the message.
-/// Formats other than the provider's cannot hold the item, but it stands for everything before it.
-fn split_compaction(message: &Message) -> Option<(Item, Option<Item>)> {
-    let Message::Assistant { blocks, usage } = message else { return None };
-    let (Block::Opaque(first), rest) = blocks.split_first()? else { return None };
-    let summary = Item { message: Message::user(anthropic::compaction_text(first)?), is_summary: true };
-    let own = Message::Assistant { blocks: rest.into(), usage: *usage };
-    Some((summary, (!rest.is_empty()).then_some(Item { message: own, is_summary: false })))
-}
-
-/// Puts a summary behind the leading system messages and the summaries that are there already.
-fn put_behind_summaries(pieces: &mut Vec<Piece>, summary: Item) {
-    match pieces.first_mut() {
-        Some(Piece::Encoded(items)) => {
-            let leads = |item: &&Item| item.is_summary || item.message.role() == Role::System;
-            let at = items.iter().take_while(leads).count();
-            items.insert(at, summary);
-        }
-        _ => encode(pieces, summary),
-    }
 }
 
 /// The original whose messages are exactly the next kept ones, unchanged and in order, and their number.

@@ -1,6 +1,6 @@
 //! Anthropic messages into neutral ones.
 
-use epitome_loop::{Block, Message, Opaque, SharedText, TokenCount, Usage};
+use epitome_loop::{Block, Message, TokenCount, Usage};
 
 use super::blocks;
 use crate::assembly::{Assembly, as_it_stands};
@@ -36,13 +36,15 @@ pub(crate) fn read(
             }
         }
     }
-    // The provider ignores everything before the newest compaction block.
-    let effective = conversation.messages.iter().rposition(|message| holds_compaction(*message));
-    let skipped = effective.unwrap_or(0);
-    into.note_count(skipped as u64, |count| Note::BeforeCompaction { count });
-    into.derived_prefix = usize::from(effective.is_some());
-    for (index, element) in conversation.messages.iter().enumerate().skip(skipped) {
-        let messages = messages(*element, index, &mut into.faults)?;
+    let compaction = conversation.messages.iter().rposition(|message| newest_compaction(*message).is_some());
+    into.note_count(compaction.unwrap_or(0) as u64, |count| Note::BeforeCompaction { count });
+    for (index, element) in conversation.messages.iter().enumerate().skip(compaction.unwrap_or(0)) {
+        let messages = if compaction == Some(index) {
+            into.derived_prefix = 1;
+            compacted(*element, &mut into.faults)
+        } else {
+            messages(*element, index, &mut into.faults)?
+        };
         into.close(as_it_stands(element.range()), messages);
     }
     Ok(system_field)
@@ -128,20 +130,28 @@ fn tool_result(block: Value<'_>, faults: &mut Faults) -> Message {
     }
 }
 
-/// The text of a compaction item.
-pub(crate) fn compaction_text(item: &Opaque) -> Option<SharedText> {
-    if item.kind != "compaction" {
-        return None;
-    }
-    let source = item.raw.as_str().as_bytes();
-    let [content] = Faults::default().pick(Value::new(source, 0..source.len()), ["content"]);
-    let text = Faults::default().string(content);
-    (!text.is_empty()).then(|| text.into())
+/// The newest block of a message that holds a compaction, and how many blocks stand up to it.
+fn newest_compaction(message: Value<'_>) -> Option<(usize, Value<'_>)> {
+    // Hardly any message holds one, and looking for the word is much faster than walking the blocks.
+    memchr::memmem::find(message.bytes(), b"\"compaction\"")?;
+    let is_compaction = |block: &Value<'_>| {
+        block.get("type").is_some_and(|kind| kind.is_text("compaction"))
+            // A compaction that failed has no content and stands for nothing.
+            && block.get("content").is_some_and(|content| !content.inner().is_empty())
+    };
+    let content = message.get("content")?;
+    content.elements().enumerate().filter(|(_, block)| is_compaction(block)).last()
 }
 
-fn holds_compaction(message: Value<'_>) -> bool {
-    let blocks = message.get("content").into_iter().flat_map(Value::elements);
-    blocks.into_iter().any(|block| block.get("type").is_some_and(|kind| kind.is_text("compaction")))
+/// A message with a compaction: the provider ignores everything before that block, so what is sent is its
+/// summary, as a message of the user, and the model's words behind it.
+fn compacted(message: Value<'_>, faults: &mut Faults) -> Vec<Message> {
+    let Some((at, compaction)) = newest_compaction(message) else { return Vec::new() };
+    let summary = Message::user(faults.string(compaction.get("content")));
+    let content = message.get("content").into_iter().flat_map(Value::elements);
+    let blocks: Vec<Block> = content.skip(at + 1).filter_map(|block| blocks::block(block, faults)).collect();
+    let own = (!blocks.is_empty()).then(|| Message::Assistant { blocks: blocks.into(), usage: None });
+    std::iter::once(summary).chain(own).collect()
 }
 
 /// What one request took. Where the provider ran tools in a loop, the numbers are sums over that loop and

@@ -1,0 +1,95 @@
+//! Content never reaches an error, a note, a repair, or `Debug`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::error::Error;
+
+use epitome_transcripts::{Format, ReadOptions, Replacement, read, repair, write};
+
+const CANARY: &str = "canary7f3";
+
+/// Inputs that are refused, each with a canary wherever text can stand.
+const REFUSED: [&str; 17] = [
+    "canary7f3",
+    "{\"canary7f3\":\"canary7f3\"",
+    "{\"canary7f3\":canary7f3}",
+    "{\"canary7f3\":1}",
+    "[\"canary7f3\"]",
+    "\"canary7f3\"",
+    "[{\"role\":\"canary7f3\",\"content\":\"canary7f3\"}]",
+    "[{\"role\":\"user\",\"content\":\"x\"},\"canary7f3\"]",
+    "[{\"role\":\"user\",\"content\":\"x\"},{\"content\":\"canary7f3\"}]",
+    "{\"messages\":[{\"role\":\"user\",\"content\":\"x\"},{\"role\":[\"canary7f3\"]}]}",
+    "{\"system\":\"canary7f3\",\"messages\":[{\"role\":\"canary7f3\",\"content\":[{\"type\":\"thinking\"}]}]}",
+    "{\"epitome\":1,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"canary7f3\",\"canary7f3\":0}]}]}",
+    "{\"epitome\":1,\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image\",\"data\":\"canary7f3!\"}]}]}",
+    "{\"epitome\":\"canary7f3\",\"messages\":[]}",
+    "{\"type\":\"session\",\"id\":\"canary7f3\"}\n{\"type\":\"message\",\"message\":{\"role\":\"canary7f3\"}}",
+    "{\"type\":\"session_meta\",\"payload\":{\"id\":\"canary7f3\"}}",
+    "[{\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3\"}]},{\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3 b\"}]}]",
+];
+
+/// Inputs that are read with every kind of note and repair.
+const ACCEPTED: [&str; 4] = [
+    "[{\"role\":\"user\",\"role\":\"assistant\",\"content\":\"canary7f3 \\ud83d\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\",\"content\":\"canary7f3\"},{\"role\":\"assistant\",\"content\":\"\"},{\"role\":\"assistant\",\"content\":[{\"type\":\"canary7f3\"},{\"type\":\"image_url\",\"image_url\":\"data:canary7f3\"}],\"tool_calls\":[{\"id\":\"canary7f3\",\"function\":{\"name\":\"canary7f3\",\"arguments\":\"canary7f3\"}}]},{\"role\":\"user\",\"content\":\"canary7f3\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\"}]",
+    "{\"type\":\"session\",\"id\":\"canary7f3\",\"provider\":\"p\",\"modelId\":\"canary7f3\"}\n{\"type\":\"canary7f3\"}\n{\"canary7f3\":\"canary7f3\n1\n{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":[]}}\n{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":\"canary7f3\"}}",
+    "[{\"request\":{\"model\":\"canary7f3\",\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3\"}]},\"response\":\"canary7f3\"}]",
+    "{\"system\":\"canary7f3\",\"tools\":[{\"input_schema\":{},\"name\":\"canary7f3\"}],\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"compaction\",\"content\":\"canary7f3\"},{\"type\":\"tool_result\",\"tool_use_id\":\"canary7f3\"}]}]}",
+];
+
+fn check(shown: &str) {
+    assert!(!shown.contains(CANARY), "{shown}");
+}
+
+fn check_error(error: &dyn Error) {
+    check(&format!("{error} {error:#} {error:?}"));
+    let mut source = error.source();
+    while let Some(cause) = source {
+        check(&format!("{cause} {cause:?}"));
+        source = cause.source();
+    }
+}
+
+#[test]
+fn errors_say_nothing_of_the_content() {
+    for input in REFUSED {
+        let formats = std::iter::once(None).chain(Format::ALL.map(Some));
+        for (at, format) in formats.enumerate() {
+            let result = read(input.as_bytes(), &ReadOptions { format, conversation: None }, &mut |_| {});
+            assert!(at > 0 || result.is_err(), "accepted {input}");
+            match result {
+                Err(error) => check_error(&error),
+                Ok(session) => check(&format!("{session:?}")),
+            }
+        }
+    }
+    check_error(&CANARY.parse::<Format>().unwrap_err());
+}
+
+#[test]
+fn sessions_notes_and_repairs_say_nothing_of_the_content() {
+    let (mut notes, mut repairs) = (0, 0);
+    for input in ACCEPTED {
+        let session = read(input.as_bytes(), &ReadOptions::default(), &mut |_| {}).unwrap();
+        let (repaired, steps) = repair(&session);
+        check(&format!("{session:?} {repaired:?} {:?} {:?}", session.messages(), session.model()));
+        for note in session.notes() {
+            check(&format!("{note} {note:?}"));
+            notes += 1;
+        }
+        for step in &steps {
+            check(&format!("{step} {step:?}"));
+            repairs += 1;
+        }
+        let none = Replacement { summary: Some("  "), kept: &[] };
+        check_error(&write(&session, &none, session.format()).unwrap_err());
+        let wrong = Replacement { summary: Some(CANARY), kept: &[usize::MAX] };
+        check_error(&write(&session, &wrong, session.format()).unwrap_err());
+        for format in Format::ALL {
+            let (_, report) =
+                write(&session, &Replacement { summary: Some(CANARY), kept: &[] }, format).unwrap();
+            check(&format!("{report:?}"));
+        }
+    }
+    assert!(notes >= 8 && repairs >= 5, "{notes} notes and {repairs} repairs are too few to prove anything");
+}

@@ -1,0 +1,255 @@
+//! Laws that hold for every transcript.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use std::path::Path;
+
+use epitome_loop::{Message, Role};
+use epitome_transcripts::{Format, ReadOptions, Replacement, Session, read, repair, write};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Value, json};
+
+/// A message in the terms of the test.
+#[derive(Clone, Debug)]
+enum Said {
+    System(String),
+    User(String),
+    Model(String, Vec<String>),
+    Result(String, String),
+    Nothing(bool),
+}
+
+fn said() -> impl Strategy<Value = Said> {
+    let id = || prop::sample::select(vec!["a", "b", "c"]).prop_map(str::to_owned);
+    let text = || "[a-z\u{e9}\u{1f600}\"\\\\\n]{1,8}";
+    prop_oneof![
+        1 => text().prop_map(Said::System),
+        3 => text().prop_map(Said::User),
+        4 => (text(), prop::collection::vec(id(), 0..3)).prop_map(|(text, ids)| Said::Model(text, ids)),
+        5 => (id(), text()).prop_map(|(id, text)| Said::Result(id, text)),
+        1 => any::<bool>().prop_map(Said::Nothing),
+    ]
+}
+
+fn openai(said: &Said) -> Value {
+    match said {
+        Said::System(text) => json!({"role": "system", "content": text}),
+        Said::User(text) => json!({"role": "user", "content": [{"type": "text", "text": text}]}),
+        Said::Model(text, ids) if ids.is_empty() => json!({"role": "assistant", "content": text}),
+        Said::Model(text, ids) => {
+            let call =
+                |id| json!({"id": id, "type": "function", "function": {"name": "f", "arguments": text}});
+            json!({"role": "assistant", "content": null, "tool_calls": ids.iter().map(call).collect::<Vec<_>>()})
+        }
+        Said::Result(id, text) => json!({"role": "tool", "tool_call_id": id, "content": text}),
+        Said::Nothing(true) => json!({"role": "user", "content": ""}),
+        Said::Nothing(false) => json!({"role": "assistant", "content": []}),
+    }
+}
+
+fn anthropic(said: &Said) -> Value {
+    match said {
+        Said::System(text) | Said::User(text) => json!({"role": "user", "content": text}),
+        Said::Model(text, ids) => {
+            let call = |id| json!({"type": "tool_use", "id": id, "name": "f", "input": {"text": text}});
+            let mut content = vec![json!({"type": "text", "text": text})];
+            content.extend(ids.iter().map(call));
+            json!({"role": "assistant", "content": content})
+        }
+        Said::Result(id, text) => json!({"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": id, "content": text},
+            {"type": "tool_result", "tool_use_id": "b", "is_error": true},
+            {"type": "text", "text": text}]}),
+        Said::Nothing(_) => json!({"role": "user", "content": [
+            {"type": "text", "text": "first"}, {"type": "tool_result", "tool_use_id": "c"}]}),
+    }
+}
+
+fn pi(said: &Said) -> Value {
+    let message = match said {
+        Said::System(text) | Said::User(text) => json!({"role": "user", "content": text}),
+        Said::Model(text, ids) => {
+            let call = |id| json!({"type": "toolCall", "id": id, "name": "f", "arguments": {"text": text}});
+            let mut content = vec![json!({"type": "text", "text": text})];
+            content.extend(ids.iter().map(call));
+            json!({"role": "assistant", "content": content, "provider": "p", "model": "m"})
+        }
+        Said::Result(id, text) => {
+            json!({"role": "toolResult", "toolCallId": id, "toolName": "f",
+                "content": [{"type": "text", "text": text}], "isError": text.len() > 3})
+        }
+        Said::Nothing(_) => return json!({"type": "thinking_level_change", "thinkingLevel": "high"}),
+    };
+    json!({"type": "message", "timestamp": "2026-01-01T00:00:00.000Z", "message": message})
+}
+
+/// A source in each format that holds the messages, the list not empty.
+fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
+    let text =
+        |value: &Value| if pretty { serde_json::to_vec_pretty(value) } else { serde_json::to_vec(value) };
+    let list = |map: fn(&Said) -> Value| said.iter().map(map).collect::<Vec<Value>>();
+    let chat = json!({"model": "gpt-4.1", "messages": list(openai), "n": 1.50, "response": null});
+    let claude =
+        json!({"system": "s", "max_tokens": 9, "messages": list(anthropic), "tools": [{"input_schema": {}}]});
+    let mut session = b"{\"type\":\"session\",\"id\":\"x\",\"cwd\":\"/\"}\n".to_vec();
+    for record in list(pi) {
+        session.extend(serde_json::to_vec(&record).unwrap());
+        session.push(b'\n');
+    }
+    let (translated, _) =
+        write(&parse(&text(&chat).unwrap()), &everything(said.len()), Format::EpitomeJson).unwrap();
+    vec![
+        text(&chat).unwrap(),
+        text(&json!(list(openai))).unwrap(),
+        text(&claude).unwrap(),
+        session,
+        translated,
+    ]
+}
+
+fn everything(len: usize) -> Replacement<'static> {
+    let all: Vec<usize> = (0..len).collect();
+    Replacement { summary: None, kept: all.leak() }
+}
+
+fn parse(bytes: &[u8]) -> Session {
+    read(bytes, &ReadOptions::default(), &mut |_| {}).unwrap()
+}
+
+/// The messages as the format of a session can hold them: chat completions do not mark errors.
+fn held(session: &Session, messages: Vec<Message>) -> Vec<Message> {
+    let unmarked = |message| match message {
+        Message::ToolResult { blocks, tool_use_id, .. } if session.format() == Format::OpenAiChat => {
+            Message::ToolResult { blocks, tool_use_id, is_error: false }
+        }
+        other => other,
+    };
+    messages.into_iter().map(unmarked).collect()
+}
+
+/// Why the order of messages is not one that providers accept.
+fn fault(messages: &[Message]) -> Option<&'static str> {
+    let spoken = messages.iter().find(|message| message.role() != Role::System);
+    if spoken.is_some_and(|message| message.role() != Role::User) {
+        return Some("the user does not begin");
+    }
+    let mut rest = messages;
+    while let Some((message, behind)) = rest.split_first() {
+        let results = behind.iter().take_while(|message| message.role() == Role::Tool).count();
+        let (results, behind) = behind.split_at(results);
+        let mut open: Vec<&str> = message.tool_calls().map(|call| call.id.as_str()).collect();
+        let mut ids = open.clone();
+        ids.sort_unstable();
+        ids.dedup();
+        if message.blocks().is_empty() || ids.len() != open.len() {
+            return Some("a message is empty or has two calls with one id");
+        }
+        for result in results {
+            let Message::ToolResult { tool_use_id, .. } = result else { return Some("not a result") };
+            match open.iter().position(|id| *id == tool_use_id.as_str()) {
+                Some(at) => drop(open.remove(at)),
+                None => return Some("a result without a call"),
+            }
+        }
+        if !open.is_empty() && !behind.is_empty() {
+            return Some("a call without a result");
+        }
+        rest = behind;
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_read_is_written_byte_for_byte(said in prop::collection::vec(said(), 1..12), pretty: bool) {
+        for source in sources(&said, pretty) {
+            let session = parse(&source);
+            let (written, _) =
+                write(&session, &everything(session.messages().len()), session.format()).unwrap();
+            prop_assert!(written == source);
+        }
+    }
+
+    #[test]
+    fn a_repaired_order_is_legal_and_stays(said in prop::collection::vec(said(), 1..16)) {
+        for source in sources(&said, false) {
+            let (repaired, repairs) = repair(&parse(&source));
+            prop_assert_eq!(fault(repaired.messages()), None, "{:?}", repairs);
+            let (_, again) = repair(&repaired);
+            prop_assert_eq!(again, vec![]);
+            if !repaired.messages().is_empty() {
+                let (written, _) =
+                    write(&repaired, &everything(repaired.messages().len()), repaired.format()).unwrap();
+                let back = parse(&written);
+                let expected = held(&repaired, repaired.messages().to_vec());
+                prop_assert!(back.messages().as_ref() == expected.as_slice(), "{}", String::from_utf8_lossy(&written));
+                prop_assert_eq!(repair(&back).1, vec![]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_compacted_session_reads_as_summary_and_what_was_kept(
+        said in prop::collection::vec(said(), 1..12),
+        holes in prop::collection::vec(any::<Index>(), 0..5),
+        pretty: bool,
+    ) {
+        for source in sources(&said, pretty) {
+            let (session, _) = repair(&parse(&source));
+            let mut kept: Vec<usize> = (0..session.messages().len()).collect();
+            for hole in &holes {
+                if kept.len() > session.leading_system() {
+                    let span = session.leading_system()..kept.len();
+                    kept.remove(span.start + hole.index(span.len()));
+                }
+            }
+            // System messages of a source that holds them as messages may stand anywhere.
+            let mut expected: Vec<Message> =
+                kept.iter().map(|&index| session.messages()[index].clone()).collect();
+            let summary = Replacement { summary: Some("what <was> \"before\""), kept: &kept };
+            let (written, report) = write(&session, &summary, session.format()).unwrap();
+            prop_assert!(report.losses.iter().all(|loss| loss.kind.as_str() == "error_flag"));
+            let back = read(&written, &ReadOptions { format: Some(session.format()), conversation: None }, &mut |_| {}).unwrap();
+            expected.insert(session.leading_system(), Message::user("what <was> \"before\""));
+            let expected = held(&session, expected);
+            prop_assert!(back.messages().as_ref() == expected.as_slice(), "{}", String::from_utf8_lossy(&written));
+        }
+    }
+
+    #[test]
+    fn damaged_files_are_read_or_refused(
+        which: Index,
+        changes in prop::collection::vec((any::<Index>(), 0_usize..5, any::<u8>()), 1..6),
+    ) {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+        let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.retain(|path| path.is_file());
+        paths.sort();
+        let mut bytes = std::fs::read(which.get(&paths)).unwrap();
+        for (place, kind, byte) in changes {
+            let at = place.index(bytes.len());
+            match kind {
+                0 => bytes[at] = byte,
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, byte),
+                3 => bytes.truncate(at.max(1)),
+                _ => bytes[at..].fill(0),
+            }
+            if bytes.is_empty() {
+                bytes.push(b'{');
+            }
+        }
+        for format in std::iter::once(None).chain(Format::ALL.map(Some)) {
+            let Ok(session) = read(&bytes, &ReadOptions { format, conversation: Some(0) }, &mut |_| {}) else { continue };
+            let (repaired, _) = repair(&session);
+            prop_assert_eq!(fault(repaired.messages()), None);
+            let kept: Vec<usize> = (0..repaired.messages().len()).step_by(2).collect();
+            for target in Format::ALL {
+                write(&repaired, &Replacement { summary: Some("s"), kept: &kept }, target).unwrap();
+            }
+        }
+    }
+}
