@@ -1,2 +1,49 @@
-//! The command `epitome`.
-fn main() {}
+//! The command `epitome`: compacts, measures and checks agent sessions.
+
+mod args;
+mod check;
+mod compact;
+mod failure;
+mod input;
+mod measure;
+mod models;
+mod output;
+mod profile;
+mod report;
+mod stdio_chat;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use crate::args::{CheckCommand, Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // Nothing can be said any more if standard error is gone.
+            let _ = writeln!(anstream::stderr(), "{}: {failure}", report::emphasis("epitome"));
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        Command::Compact(args) => match args.stdio_chat {
+            Some(budget) => stdio_chat::run(budget),
+            None => compact::run(&args),
+        },
+        Command::Measure(args) => measure::run(&args),
+        Command::Check(CheckCommand::Summary { file, json }) => check::summary(&file, json),
+        Command::Models => models::run(),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "epitome", &mut script);
+            output::Destination::Stdout.write(&script)
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use epitome_loop::BasisPoints;
+use epitome_transcripts::Format;
+
+/// Keeps an agent's context inside its window without losing what matters.
+///
+/// Epitome reads a session as agents store it, measures it against the model's window, and replaces its old
+/// part by a summary that is proven before it is used: five sections under a strict grammar, the whole new
+/// request counted, smaller than before and legal for the provider. What does not pass is refused and the
+/// session stays as it was. No model and no network are needed.
+#[derive(Debug, Parser)]
+#[command(name = "epitome", version, max_term_width = 100)]
+#[command(after_help = "Exit codes: 0 done or nothing to do, 2 usage, 3 bad input, 4 refused, 5 input or \
+                        output failed.\nA FILE of - is standard input.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Replace the old part of a session by a proven summary.
+    Compact(CompactArgs),
+    /// Show what a session takes: by role, by kind, and its largest messages.
+    Measure(MeasureArgs),
+    /// Check something against its grammar.
+    #[command(subcommand)]
+    Check(CheckCommand),
+    /// List the models whose windows and tokenizers are known.
+    Models,
+    /// Print a completion script for a shell.
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+}
+
+/// How to read the session and for which model it is.
+#[derive(Debug, Args)]
+pub(crate) struct SessionArgs {
+    /// The session: OpenAI chat, Anthropic Messages, pi session or Epitome JSON, found out by its content; - is
+    /// standard input.
+    pub(crate) file: PathBuf,
+    /// The model of the next call. Its window and tokenizer are looked up; `epitome models` lists them. Taken
+    /// from the session when it names one.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The model's window in tokens, when the model is not known or its window differs.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// Read the session as this format instead of finding it out.
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    pub(crate) from: Option<Format>,
+    /// Which conversation, counted from 0, when the file holds several.
+    #[arg(long, value_name = "N")]
+    pub(crate) conversation: Option<usize>,
+    /// Tokens of what is sent but not in the file, such as the system prompt and the tools of a session log.
+    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
+    pub(crate) unseen: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  epitome compact session.jsonl --model claude-sonnet-4-5
+      Compacts if the session is at 85 % of the room or more; writes session.compacted.jsonl.
+  epitome compact session.jsonl --force --dry-run
+      Shows what a compaction would keep and cut, and writes nothing.
+  epitome compact - --window 128000 --quiet < session.json > shorter.json
+      As a filter: the session goes to standard output, changed or not.")]
+pub(crate) struct CompactArgs {
+    /// Speak the contract of the offline yardsticks instead: chat messages on standard input, at most this
+    /// many tokens of four bytes on standard output.
+    #[arg(long, value_name = "BUDGET_TOKENS", exclusive = true)]
+    pub(crate) stdio_chat: Option<u64>,
+    #[command(flatten)]
+    pub(crate) session: Option<SessionArgs>,
+    /// Compact at this share of the room: a percentage or basis points (85% or 8500).
+    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "85%")]
+    pub(crate) compact_at: BasisPoints,
+    /// Keep about this many tokens of the newest conversation verbatim. [default: a tenth of the window, at
+    /// most 20000]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) keep_recent_tokens: Option<u64>,
+    /// Let the summary take at most this many tokens. [default: a fifteenth of the window, at most 4000]
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_summary_tokens: Option<u64>,
+    /// What the summary should pay attention to, in your words.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+    /// Compact now, however full the session is.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Do everything but write.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Write the session in this format. [default: as it was read]
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    pub(crate) to: Option<Format>,
+    /// Write the session here; - is standard output. [default: beside the input, with .compacted before the
+    /// extension; standard output for standard input]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Report nothing but failures.
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MeasureArgs {
+    #[command(flatten)]
+    pub(crate) session: SessionArgs,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CheckCommand {
+    /// Check a summary against the strict grammar.
+    Summary {
+        /// The summary; - is standard input.
+        file: PathBuf,
+        /// Report as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn parse_format(text: &str) -> Result<Format, String> {
+    text.parse::<Format>().map_err(|_| {
+        "not a known format; known are epitome-json, openai-chat, anthropic-messages, pi-session".to_owned()
+    })
+}
+
+/// A share of the room: `85%`, `87.5%` or `8500`.
+fn parse_share(text: &str) -> Result<BasisPoints, String> {
+    let points = match text.strip_suffix('%') {
+        Some(percent) => {
+            let percent: f64 = percent.trim().parse().map_err(|_| "not a percentage".to_owned())?;
+            if !(0.0..=100.0).contains(&percent) {
+                return Err("a percentage lies between 0 and 100".to_owned());
+            }
+            // In range, so the rounded value fits.
+            (percent * 100.0).round() as u16
+        }
+        None => text
+            .parse()
+            .map_err(|_| "give a percentage such as 85% or basis points such as 8500".to_owned())?,
+    };
+    if (1..BasisPoints::FULL_SCALE.get()).contains(&points) {
+        Ok(BasisPoints(points))
+    } else {
+        Err("the share must lie between 0 and 100 %, without the ends".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn shares_are_percentages_or_basis_points() {
+        assert_eq!(parse_share("85%"), Ok(BasisPoints(8_500)));
+        assert_eq!(parse_share("87.5 %"), Ok(BasisPoints(8_750)));
+        assert_eq!(parse_share("8500"), Ok(BasisPoints(8_500)));
+        for bad in ["0", "100%", "10000", "-1%", "x", "NaN%"] {
+            assert!(parse_share(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! `epitome compact`: the main job.
+
+use std::sync::Arc;
+
+use epitome_loop::{
+    ContextBasis, ContextRevision, EventId, RequestFingerprint, Section, SharedText, TokenCount,
+};
+use epitome_loopruntime::{Landing, TailCut};
+use epitome_sessionruntime::{
+    Compaction, Demand, EarlierSummary, Outcome, Ports, Refusal, SessionContext, compact_once,
+    recognize_earlier_summary,
+};
+use epitome_summarizers::Extractive;
+use epitome_transcripts::{Replacement, Session};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::args::CompactArgs;
+use crate::failure::Failure;
+use crate::input::{Progress, read_session};
+use crate::output::Destination;
+use crate::profile::Target;
+use crate::report::{MeasurementReport, VERSION, emphasis, level_name, tokens, write_json};
+
+#[derive(Serialize)]
+struct Report {
+    report: u32,
+    outcome: &'static str,
+    format: &'static str,
+    provider: String,
+    model: String,
+    messages: usize,
+    notes: Vec<String>,
+    repairs: Vec<String>,
+    before: Option<MeasurementReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compaction: Option<CompactionReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refusal: Option<RefusalReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<WrittenReport>,
+}
+
+#[derive(Serialize)]
+struct CompactionReport {
+    after: MeasurementReport,
+    landing: &'static str,
+    cut: &'static str,
+    kept_messages: usize,
+    kept_from: Option<usize>,
+    kept_anchor: Option<usize>,
+    replaced_messages: usize,
+    summary_tokens: u64,
+    summary_bytes: usize,
+    sections: Vec<SectionReport>,
+    dropped_characters: u64,
+}
+
+#[derive(Serialize)]
+struct SectionReport {
+    section: &'static str,
+    items: usize,
+    left_out: u64,
+}
+
+#[derive(Serialize)]
+struct RefusalReport {
+    reason: &'static str,
+    detail: Option<&'static str>,
+    message: String,
+}
+
+#[derive(Serialize)]
+struct WrittenReport {
+    /// `None` is standard output.
+    file: Option<String>,
+    format: &'static str,
+    bytes: usize,
+    left_out: Vec<String>,
+}
+
+/// Compacts one session.
+pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
+    let session_args = args.session.as_ref().ok_or(Failure::NoFile)?;
+    let destination = Destination::of(&session_args.file, args.out.as_deref())?;
+    let progress = Progress::new(args.quiet || args.json);
+    let (source, original) = read_session(session_args, &progress)?;
+    let target = Target::of(session_args, &original)?;
+    let (session, repairs) = epitome_transcripts::repair(&original);
+    let policy = target.policy(args).validate(Some(target.quality())).map_err(Failure::Policy)?;
+    let context = context_of(&source, &session, &target, args, session_args.unseen);
+    let ports = Ports {
+        counter: target.counter.clone(),
+        estimator: target.counter.clone(),
+        summarizer: Arc::new(Extractive::new()),
+    };
+    progress.stage("compacting");
+    let outcome = run_to_end(compact_once(&context, &policy, &ports))?;
+    progress.done();
+
+    let mut report = Report {
+        report: VERSION,
+        outcome: "left_alone",
+        format: session.format().as_str(),
+        provider: target.model.provider.as_str().to_owned(),
+        model: target.model.model.as_str().to_owned(),
+        messages: original.messages().len(),
+        notes: original.notes().iter().map(ToString::to_string).collect(),
+        repairs: Vec::new(),
+        before: None,
+        level: None,
+        compaction: None,
+        refusal: None,
+        written: None,
+    };
+    let show = |report: &Report| match (&destination, args.quiet) {
+        (_, true) => Ok(()),
+        (Destination::Stdout, _) if !args.dry_run => show(&mut anstream::stderr().lock(), report, args.json),
+        _ => show(&mut anstream::stdout().lock(), report, args.json),
+    };
+    match outcome {
+        Outcome::LeftAlone { measurement, level } => {
+            report.before = Some((&measurement).into());
+            report.level = Some(level_name(level));
+            // A filter passes on what needs no change; beside a file there is nothing to write.
+            if !args.dry_run
+                && (destination == Destination::Stdout || args.out.is_some() || args.to.is_some())
+            {
+                let whole: Vec<usize> = (0..original.messages().len()).collect();
+                let unchanged = Replacement { summary: None, kept: &whole };
+                report.written = Some(write(&original, &unchanged, args, &destination)?);
+            }
+            show(&report)
+        }
+        Outcome::Compacted(done) => {
+            report.outcome = "compacted";
+            report.before = Some((&done.before).into());
+            report.repairs = repairs.iter().map(ToString::to_string).collect();
+            report.compaction = Some(compaction_report(&done, session.leading_system()));
+            if !args.dry_run {
+                let compacted = Replacement { summary: Some(done.summary.raw()), kept: &done.kept };
+                report.written = Some(write(&session, &compacted, args, &destination)?);
+            }
+            show(&report)
+        }
+        Outcome::Refused(refusal) => {
+            let Refusal { before, reason } = *refusal;
+            report.outcome = "refused";
+            report.before = before.as_ref().map(Into::into);
+            report.refusal = Some(RefusalReport {
+                reason: reason.as_str(),
+                detail: reason.detail(),
+                message: reason.to_string(),
+            });
+            if args.json {
+                show(&report)?;
+            }
+            Err(Failure::Refused(reason.to_string()))
+        }
+    }
+}
+
+/// The session as the runtime sees it. What is imported is one event; its identity is the hash of its bytes.
+fn context_of(
+    source: &[u8],
+    session: &Session,
+    target: &Target,
+    args: &CompactArgs,
+    unseen: u64,
+) -> SessionContext {
+    let digest: [u8; 32] = Sha256::digest(source).into();
+    let event = digest.first_chunk::<16>().copied().unwrap_or_default();
+    let earlier = match session.derived_prefix() {
+        0 => recognize_earlier_summary(session.messages()),
+        messages => {
+            // Marked as a summary by its format; ours is also read back, another tool's is folded in as text.
+            let ours = recognize_earlier_summary(session.messages()).and_then(|earlier| earlier.sections);
+            Some(EarlierSummary { messages, sections: ours.filter(|_| messages == 1) })
+        }
+    };
+    let instructions = args.instructions.as_deref().map(SharedText::from);
+    SessionContext {
+        model: target.model.clone(),
+        limits: target.limits,
+        tools: session.tools().clone(),
+        messages: session.messages().clone(),
+        unseen_tokens: TokenCount(unseen),
+        earlier,
+        basis: ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes(event) },
+        request_fingerprint: RequestFingerprint::from_bytes(digest),
+        demand: if args.force || instructions.is_some() {
+            Demand::Manual { instructions }
+        } else {
+            Demand::Threshold
+        },
+    }
+}
+
+fn run_to_end<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    Ok(runtime.map_err(Failure::io("the async runtime"))?.block_on(future))
+}
+
+fn write(
+    session: &Session,
+    replacement: &Replacement<'_>,
+    args: &CompactArgs,
+    destination: &Destination,
+) -> Result<WrittenReport, Failure> {
+    let format = args.to.unwrap_or(session.format());
+    let (bytes, report) = epitome_transcripts::write(session, replacement, format).map_err(Failure::Write)?;
+    destination.write(&bytes)?;
+    let file = match destination {
+        Destination::Stdout => None,
+        Destination::File(path) => Some(path.display().to_string()),
+    };
+    let left_out = report.losses.iter().map(|loss| format!("{} {}", loss.count, loss.kind)).collect();
+    Ok(WrittenReport { file, format: format.as_str(), bytes: bytes.len(), left_out })
+}
+
+fn compaction_report(done: &Compaction, lead: usize) -> CompactionReport {
+    let items = done.summary.sections();
+    let sections = Section::ALL.iter().zip(done.left_out).map(|(&section, left_out)| SectionReport {
+        section: section.as_str(),
+        items: items.items(section).len(),
+        left_out,
+    });
+    let (cut, anchor, tail) = match done.cut {
+        TailCut::BetweenSegments { head } => ("between_segments", None, head),
+        TailCut::InsideSegment(inside) => ("inside_segment", Some(lead + inside.anchor), inside.tail),
+    };
+    CompactionReport {
+        after: (&done.after).into(),
+        landing: match done.landing {
+            Landing::Low => "low",
+            Landing::High => "high",
+        },
+        cut,
+        kept_messages: done.kept.len(),
+        kept_from: done.kept.contains(&(lead + tail)).then_some(lead + tail),
+        kept_anchor: anchor,
+        replaced_messages: done.replaced.len(),
+        summary_tokens: done.summary_tokens.get(),
+        summary_bytes: done.summary.raw().len(),
+        sections: sections.collect(),
+        dropped_characters: done.dropped_characters,
+    }
+}
+
+fn show(out: &mut impl std::io::Write, report: &Report, json: bool) -> Result<(), Failure> {
+    let shown = if json { write_json(out, report) } else { show_words(out, report) };
+    shown.map_err(Failure::io("the report"))
+}
+
+fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result<()> {
+    let Report { format, messages, model, provider, .. } = report;
+    writeln!(out, "{}, {messages} messages, for {model} ({provider})", emphasis(format))?;
+    for note in &report.notes {
+        writeln!(out, "note      {note}")?;
+    }
+    for repair in &report.repairs {
+        writeln!(out, "repaired  {repair}")?;
+    }
+    if let Some(before) = &report.before {
+        writeln!(out, "before    {before}")?;
+    }
+    match &report.compaction {
+        Some(done) => show_compaction(out, done)?,
+        None => {
+            writeln!(out, "left alone: it is below the level at which to compact; --force compacts anyway")?
+        }
+    }
+    match &report.written {
+        Some(WrittenReport { file, format, bytes, left_out }) => {
+            let file = file.as_deref().unwrap_or("standard output");
+            writeln!(out, "wrote     {} ({format}, {} bytes)", emphasis(file), tokens(*bytes as u64))?;
+            left_out.iter().try_for_each(|loss| writeln!(out, "left out  {loss}"))
+        }
+        None => writeln!(out, "wrote     nothing"),
+    }
+}
+
+fn show_compaction(out: &mut impl std::io::Write, done: &CompactionReport) -> std::io::Result<()> {
+    writeln!(out, "after     {}", done.after)?;
+    let why = match (done.cut, done.kept_anchor, done.kept_from) {
+        (_, Some(anchor), Some(from)) => format!(
+            "the system messages, the user's message #{anchor}, and everything from #{from} on; the cut lies \
+             inside the newest turn, between whole tool exchanges"
+        ),
+        (_, Some(anchor), None) => format!(
+            "the system messages and the user's message #{anchor}; even the newest exchange was too large to keep"
+        ),
+        (_, None, Some(from)) => {
+            format!("the system messages and everything from the user's message #{from} on")
+        }
+        (_, None, None) => "the system messages".to_owned(),
+    };
+    writeln!(out, "kept      {} messages: {why}", done.kept_messages)?;
+    writeln!(
+        out,
+        "replaced  {} messages by a summary of {} tokens",
+        done.replaced_messages,
+        tokens(done.summary_tokens)
+    )?;
+    for SectionReport { section, items, left_out } in &done.sections {
+        let more = if *left_out > 0 { format!(", {left_out} more did not fit") } else { String::new() };
+        writeln!(out, "            {section:<12} {items:>4}{more}")?;
+    }
+    if done.dropped_characters > 0 {
+        writeln!(out, "dropped   {} characters that XML forbids", done.dropped_characters)?;
+    }
+    if done.landing == "high" {
+        writeln!(
+            out,
+            "note      this is still above the level below which a further compaction makes sense; what is kept \
+             takes that much"
+        )?;
+    }
+    Ok(())
+}

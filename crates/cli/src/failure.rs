@@ -1,0 +1,79 @@
+//! What can go wrong at the command line, and the exit code that says so.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use epitome_loop::{CompactionPolicyError, CountError, InvalidSummary, SummarizerError};
+use epitome_transcripts::{ReadError, WriteError};
+use thiserror::Error;
+
+/// A failure of a command. Paths are the user's own words; nothing of a session's content is in a message.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    #[error(
+        "the model's window is not known, so there is no telling how full the session is\n\
+         The session does not say, or says a model that is not in the table. Name it:\n  \
+         --model NAME      for example --model claude-sonnet-4-5 (`epitome models` lists what is known)\n  \
+         --window TOKENS   for example --window 128000"
+    )]
+    NoWindow,
+    #[error("the model is not in the table; `epitome models` lists what is known, or give --window TOKENS")]
+    UnknownModel,
+    #[error("give a FILE, or - for standard input")]
+    NoFile,
+    #[error("{0}")]
+    Policy(CompactionPolicyError),
+    #[error("--out names the input itself; a session is never written over")]
+    OverInput,
+    #[error("{path}: {reason}", path = path.display())]
+    Read { path: PathBuf, reason: ReadError },
+    #[error("{path}: {fault}", path = path.display(), fault = advice(*reason))]
+    Summary { path: PathBuf, reason: InvalidSummary },
+    #[error("the messages on standard input cannot be read: {0}")]
+    StdioChat(ReadError),
+    #[error("the budget cannot hold a summary: {0}")]
+    StdioBudget(SummarizerError),
+    #[error("the session cannot be counted: {0}")]
+    Count(CountError),
+    #[error("refused: {0}\nThe session is unchanged.")]
+    Refused(String),
+    #[error("the session cannot be written in this format: {0}")]
+    Write(WriteError),
+    #[error("{path}: {kind}", path = path.display())]
+    Io { path: PathBuf, kind: io::Error },
+}
+
+impl Failure {
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Self::NoWindow | Self::UnknownModel | Self::NoFile | Self::Policy(_) | Self::OverInput => 2,
+            Self::Read { .. } | Self::Summary { .. } | Self::StdioChat(_) | Self::Count(_) => 3,
+            Self::Refused(_) | Self::Write(_) | Self::StdioBudget(_) => 4,
+            Self::Io { .. } => 5,
+        })
+    }
+
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |kind| Self::Io { path, kind }
+    }
+}
+
+/// A refused summary with what to do about it.
+fn advice(fault: InvalidSummary) -> String {
+    use epitome_loop::InvalidSummaryReason as Reason;
+    let hint = match fault.reason {
+        Reason::XmlSyntax => {
+            "it is not well-formed XML; escape & as &amp; and < as &lt;, and close every element"
+        }
+        Reason::XmlRoot => "its root must be conversation_summary",
+        Reason::XmlStructure => {
+            "it must hold goal, constraints, decisions, state and open_items in this order, with text only and \
+             nothing around the root, not even a line break at the end"
+        }
+        Reason::XmlContent => "goal and state must say something",
+        _ => "it is not a summary",
+    };
+    format!("{fault}: {hint}")
+}

@@ -1,0 +1,119 @@
+//! How results are shown: to people with words, numbers and bars, to machines as JSON.
+
+use std::fmt;
+
+use anstyle::{AnsiColor, Style};
+use epitome_loop::{ContextMeasurement, CountQuality, PressureLevel};
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Version of every JSON report.
+pub(crate) const VERSION: u32 = 1;
+
+/// One measurement.
+#[derive(Serialize)]
+pub(crate) struct MeasurementReport {
+    pub(crate) tokens: u64,
+    pub(crate) limit: u64,
+    pub(crate) occupancy_basis_points: u16,
+    pub(crate) quality: &'static str,
+}
+
+impl From<&ContextMeasurement> for MeasurementReport {
+    fn from(measurement: &ContextMeasurement) -> Self {
+        Self {
+            tokens: measurement.input_tokens.get(),
+            limit: measurement.input_limit.get(),
+            occupancy_basis_points: measurement.occupancy().get(),
+            quality: measurement.quality.as_str(),
+        }
+    }
+}
+
+impl fmt::Display for MeasurementReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = f64::from(self.occupancy_basis_points) / 100.0;
+        let about = if self.quality == CountQuality::HeuristicEstimate.as_str() { "about " } else { "" };
+        let text = format!("{about}{} of {} tokens, {share:.1} %", tokens(self.tokens), tokens(self.limit));
+        write!(f, "{text:<44} {}", bar(self.tokens, self.limit, pressure_color(share)))
+    }
+}
+
+/// The stable name of a level.
+pub(crate) fn level_name(level: PressureLevel) -> &'static str {
+    match level {
+        PressureLevel::Unknown => "unknown",
+        PressureLevel::Normal => "normal",
+        PressureLevel::Compact => "compact",
+        PressureLevel::HardLimit => "hard_limit",
+    }
+}
+
+fn pressure_color(share: f64) -> AnsiColor {
+    match share {
+        ..60.0 => AnsiColor::Green,
+        ..85.0 => AnsiColor::Yellow,
+        _ => AnsiColor::Red,
+    }
+}
+
+/// Width of a full bar, in characters.
+const BAR_WIDTH: u64 = 30;
+
+/// A bar of `part` in `whole`, by eighths of a character.
+pub(crate) fn bar(part: u64, whole: u64, color: AnsiColor) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let eighths = u128::from(part.min(whole)) * u128::from(BAR_WIDTH) * 8 / u128::from(whole.max(1));
+    let full = "█".repeat(usize::try_from(eighths / 8).unwrap_or(0));
+    let rest = EIGHTHS.get(usize::try_from(eighths % 8).unwrap_or(0)).copied().unwrap_or_default();
+    let style = color.on_default();
+    format!("{style}{full}{rest}{style:#}")
+}
+
+/// A number with its thousands set apart.
+pub(crate) fn tokens(number: u64) -> String {
+    let digits = number.to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// Text that stands out at a terminal.
+pub(crate) fn emphasis(text: impl fmt::Display) -> String {
+    let style = Style::new().bold();
+    format!("{style}{text}{style:#}")
+}
+
+/// Prints a JSON report on standard output.
+pub(crate) fn print_json(report: &impl Serialize) -> Result<(), Failure> {
+    write_json(&mut std::io::stdout().lock(), report).map_err(Failure::io("standard output"))
+}
+
+/// Writes a JSON report and a line break.
+pub(crate) fn write_json(out: &mut impl std::io::Write, report: &impl Serialize) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, report)?;
+    writeln!(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_and_bars_are_readable() {
+        assert_eq!(tokens(0), "0");
+        assert_eq!(tokens(999), "999");
+        assert_eq!(tokens(1_234_567), "1,234,567");
+        let plain =
+            |part, whole| anstream::adapter::strip_str(&bar(part, whole, AnsiColor::Green)).to_string();
+        assert_eq!(plain(1, 2), "█".repeat(15));
+        assert_eq!(plain(9, 3), "█".repeat(30));
+        assert_eq!(plain(0, 0), "");
+    }
+}
