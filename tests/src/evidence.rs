@@ -1,5 +1,6 @@
 //! Evidence: measures a promise of the project on real data and says whether it holds.
 
+mod cases;
 mod conformance_reference;
 mod newcomer;
 mod places;
@@ -27,6 +28,12 @@ pub struct Promise {
 
 /// Every promise, sorted by name.
 pub const PROMISES: &[Promise] = &[
+    Promise {
+        name: "cases",
+        about: "faults that users of other tools reported do not happen here",
+        needs_data: true,
+        run: cases::run,
+    },
     Promise {
         name: "conformance-reference",
         about: "our functions answer as the reference on every vector",

@@ -1,9 +1,11 @@
 //! Suites that cross layers: conformance with the reference's vectors, public fault cases, and evidence for
 //! the project's promises.
 
+pub mod cases;
 pub mod conformance;
 pub mod evidence;
 mod reference_form;
+mod scripted;
 mod second_judge;
 mod vectors;
 

@@ -3,15 +3,20 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt::Debug;
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
+use epitome_counters::{LocalCounter, model_info};
 use epitome_loop::*;
 use epitome_loopruntime::*;
 use epitome_sessionruntime::*;
+use epitome_summarizers::Extractive;
+use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, write};
 
 const CANARY: &str = "ssn-123-45-6789";
 
@@ -84,8 +89,19 @@ fn errors() -> Vec<Provoked> {
         provoked(refusal()),
         provoked(refusal().reason),
         provoked(CountFailure::OtherModel),
+        // epitome-counters
+        refused(exact_counter().count_message(&media())),
+        refused(exact_counter().count_request(&request(ModelKey::new(CANARY, CANARY)))),
+        refused(exact_counter().count_request(&request(key_of_counter()))),
+        // epitome-summarizers
+        refused(Extractive::new().summarize_now(&tiny_summary_request())),
+        // epitome-transcripts
+        refused(CANARY.parse::<Format>()),
+        refused(write(&transcript(), &Replacement { summary: Some(" "), kept: &[] }, Format::PiSession)),
+        refused(write(&transcript(), &Replacement { summary: None, kept: &[7] }, Format::PiSession)),
     ];
     errors.extend(refused_summaries().into_iter().map(|bytes| refused(parse_summary(&bytes))));
+    errors.extend(refused_transcripts().into_iter().map(|text| refused(read_transcript(&text))));
     errors
 }
 
@@ -101,12 +117,7 @@ fn no_error_shows_what_it_was_given() {
 #[test]
 fn values_with_content_are_silent_in_debug() {
     let messages: Vec<Message> = [orphan(), vec![opaque(), deep(), media()]].concat();
-    let request = Request {
-        model: ModelKey::new("p", "m"),
-        tools: [RawJson::parse(format!("\"{CANARY}\"")).unwrap()].into(),
-        messages: messages.clone().into(),
-        unseen_tokens: TokenCount(0),
-    };
+    let request = Request { messages: messages.clone().into(), ..request(key()) };
     let sections = SummarySections {
         goal: vec![CANARY.into()],
         state: vec![CANARY.into()],
@@ -136,9 +147,43 @@ fn values_with_content_are_silent_in_debug() {
         format!("{session:?}"),
         format!("{input:?}"),
         format!("{fitted:?}"),
+        format!("{:?}", transcript()),
+        format!("{:?}", exact_counter()),
     ] {
         assert!(!shown.contains(CANARY), "{shown}");
     }
+}
+
+/// Every type that derives `Error` in a library crate is in the list above.
+#[test]
+fn no_error_type_is_forgotten() {
+    let provoked: BTreeSet<String> = errors().into_iter().map(|error| error.name).collect();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let mut folders: Vec<_> = fs::read_dir(crates).unwrap().map(|entry| entry.unwrap().path()).collect();
+    folders.retain(|folder| !folder.ends_with("cli"));
+    let mut found = BTreeSet::new();
+    while let Some(path) = folders.pop() {
+        if path.is_dir() {
+            folders.extend(fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            found.extend(error_types(&fs::read_to_string(path).unwrap()));
+        }
+    }
+    assert!(found.len() > 20, "{found:?}");
+    let forgotten: Vec<_> = found.difference(&provoked).collect();
+    assert_eq!(forgotten, Vec::<&String>::new());
+}
+
+/// The names of the public types under a `#[derive(.., Error, ..)]`.
+fn error_types(source: &str) -> Vec<String> {
+    let derives = source.split("#[derive(").skip(1).filter_map(|rest| rest.split_once(")]"));
+    let errors = derives.filter(|(derived, _)| derived.split(", ").any(|name| name == "Error"));
+    let declared = errors.filter_map(|(_, rest)| {
+        let line = rest.lines().find(|line| line.starts_with("pub"))?;
+        let name = line.strip_prefix("pub struct ").or(line.strip_prefix("pub enum "))?;
+        Some(name.chars().take_while(|c| c.is_alphanumeric()).collect())
+    });
+    declared.collect()
 }
 
 /// The corpus of refused summaries, each with the canary in the places where a parser would quote.
@@ -164,6 +209,62 @@ fn refused_summaries() -> Vec<Vec<u8>> {
         inputs.push(planted.into_bytes());
     }
     inputs
+}
+
+/// Transcripts that cannot be read, with the canary where a reader would quote.
+fn refused_transcripts() -> Vec<String> {
+    let deep = format!("[{{\"role\":\"user\",\"content\":{}\"{CANARY}\"", "[".repeat(400));
+    [
+        "",
+        "\"CANARY\"",
+        "CANARY: CANARY",
+        "{\"CANARY\": {\"CANARY\": \"CANARY\"}}",
+        "{\"messages\": \"CANARY\"}",
+        "{\"messages\": [{\"role\": \"CANARY\", \"content\": \"CANARY\"}]}",
+        "{\"messages\": [\"CANARY\"]}",
+        "{\"epitome\": 9, \"messages\": [{\"role\": \"user\", \"content\": \"CANARY\"}]}",
+        "{\"epitome\": 1, \"messages\": [{\"role\": \"CANARY\", \"content\": [{\"type\": \"CANARY\"}]}]}",
+        "{\"epitome\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"CANARY\"}]}]}",
+        "[{\"role\": \"user\", \"content\": \"CANARY\"",
+        "{\"contents\": [{\"role\": \"user\", \"parts\": [{\"text\": \"CANARY\"}]}]}",
+    ]
+    .map(|text| text.replace("CANARY", CANARY))
+    .into_iter()
+    .chain([deep])
+    .collect()
+}
+
+fn read_transcript(text: &str) -> Result<Session, ReadError> {
+    read(text.as_bytes(), &ReadOptions::default(), &mut |_| {})
+}
+
+fn transcript() -> Session {
+    let text = format!("{{\"messages\": [{{\"role\": \"user\", \"content\": \"{CANARY}\"}}]}}");
+    read_transcript(&text).unwrap()
+}
+
+fn exact_counter() -> LocalCounter {
+    LocalCounter::new(&model_info("gpt-4o").unwrap(), false).unwrap()
+}
+
+fn key_of_counter() -> ModelKey {
+    model_info("gpt-4o").unwrap().key
+}
+
+fn request(model: ModelKey) -> Request {
+    let tools = [RawJson::parse(format!("\"{CANARY}\"")).unwrap()].into();
+    Request { model, tools, messages: [media(), opaque()].into(), unseen_tokens: TokenCount(0) }
+}
+
+fn tiny_summary_request() -> SummaryRequest {
+    SummaryRequest {
+        transcript: orphan().into(),
+        previous: None,
+        instructions: Some(CANARY.into()),
+        max_tokens: TokenCount(1),
+        max_bytes: Some(1),
+        estimator: Arc::new(|text: &str| TokenCount(text.len() as u64)),
+    }
 }
 
 fn key() -> ModelKey {

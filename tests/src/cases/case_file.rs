@@ -1,11 +1,8 @@
-//! A case as it stands in its file, and its messages in our words.
+//! A case as it stands in its file, and its session as a transcript that our reader understands.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use epitome_loop::{
-    Block, Blocks, Image, Message, Opaque, RawJson, SharedText, Thinking, ToolResult, ToolUse,
-};
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 /// A case file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +23,9 @@ pub enum CaseError {
     /// An expectation that no check exists for.
     #[error("the case expects `{0}`, for which there is no check")]
     Expectation(String),
+    /// The table of models lacks the models that cases are run for.
+    #[error("there is no counter for the model")]
+    Model,
     /// The runtime for the asynchronous ports cannot be started.
     #[error("there is no runtime to run on")]
     Runtime,
@@ -39,47 +39,36 @@ pub struct Case {
     /// The kind of fault.
     pub kind: String,
     pub(super) policy: Value,
-    pub(super) messages: Vec<CaseMessage>,
-    pub(super) raw_lines: Vec<String>,
     /// What the model answers, when the case scripts it.
     pub(super) answer: Option<String>,
     pub(super) events: Vec<Value>,
     pub(super) expect: Map<String, Value>,
+    /// The session, where our loader understands how the case gives it.
+    pub(super) document: Result<Document, CaseError>,
 }
 
-/// A message of a case.
-#[derive(Clone, Debug)]
-pub(super) struct CaseMessage {
-    pub(super) id: String,
-    pub(super) role: String,
-    pub(super) blocks: Vec<Value>,
-}
-
-/// A message of ours and the name that the case gives it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
-    pub(super) id: String,
-    pub(super) message: Message,
+/// The session of a case as Epitome JSON, and the name that the case gives to each of its messages. A message
+/// with several tool results becomes several messages of one name.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Document {
+    pub(super) bytes: Vec<u8>,
+    pub(super) names: Vec<String>,
 }
 
 impl Case {
     pub(super) fn from_json(value: Value) -> Result<Self, CaseError> {
-        let strings = |list: &Value| -> Option<Vec<String>> {
-            list.as_array()?.iter().map(|line| line.as_str().map(str::to_owned)).collect()
+        let document = match value["raw_lines"].as_array() {
+            Some(lines) => raw_document(lines),
+            None => document(list(&value["messages"])),
         };
-        let messages = list(&value["messages"]).iter().map(CaseMessage::from_json);
         Ok(Self {
             id: string(&value, "id").ok_or(CaseError::Part("id"))?,
             kind: string(&value, "kind").ok_or(CaseError::Part("kind"))?,
             policy: value["policy"].clone(),
-            messages: messages.collect::<Result<_, _>>()?,
-            raw_lines: match &value["raw_lines"] {
-                Value::Null => Vec::new(),
-                lines => strings(lines).ok_or(CaseError::Part("raw_lines"))?,
-            },
             answer: string(&value["summary"], "text"),
             events: list(&value["events"]).to_vec(),
             expect: value["expect"].as_object().cloned().unwrap_or_default(),
+            document,
         })
     }
 
@@ -88,106 +77,86 @@ impl Case {
         let passes = self.events.iter().filter(|event| event["op"] == "pass");
         passes.filter_map(|pass| Some((pass["before"].as_u64()?, pass["after"].as_u64()?))).collect()
     }
-
-    /// Index of the first message whose role nobody knows.
-    pub(super) fn unknown_role(&self) -> Option<usize> {
-        let known = ["user", "assistant", "system", "developer", "tool"];
-        self.messages.iter().position(|message| !known.contains(&message.role.as_str()))
-    }
-
-    /// The messages in our words. A message with several tool results becomes several of ours, with one name.
-    pub(super) fn session(&self) -> Result<Vec<Named>, CaseError> {
-        let mut session = Vec::new();
-        for message in &self.messages {
-            let parts = message.parts()?;
-            session.extend(parts.into_iter().map(|part| Named { id: message.id.clone(), message: part }));
-        }
-        Ok(session)
-    }
 }
 
-impl CaseMessage {
-    fn from_json(value: &Value) -> Result<Self, CaseError> {
-        Ok(Self {
-            id: string(value, "id").ok_or(CaseError::Part("message id"))?,
-            role: string(value, "role").ok_or(CaseError::Part("message role"))?,
-            blocks: list(&value["blocks"]).to_vec(),
-        })
-    }
-
-    fn parts(&self) -> Result<Vec<Message>, CaseError> {
-        let is_result = |block: &Value| block["type"] == "tool_result";
-        let mut parts = Vec::new();
-        for run in self.blocks.chunk_by(|left, right| !is_result(left) && !is_result(right)) {
-            match run {
-                [result] if is_result(result) => parts.push(Message::ToolResult {
-                    blocks: blocks(&result["content"])?,
-                    tool_use_id: text(result, "tool_use_id"),
-                    is_error: result["is_error"] == true,
-                }),
-                run => parts.push(self.spoken(run.iter().map(block).collect::<Result<_, _>>()?)?),
-            }
-        }
-        if parts.is_empty() {
-            parts.push(self.spoken(Blocks::default())?);
-        }
-        Ok(parts)
-    }
-
-    fn spoken(&self, blocks: Blocks) -> Result<Message, CaseError> {
-        match self.role.as_str() {
-            "user" => Ok(Message::User { blocks }),
-            "assistant" => Ok(Message::Assistant { blocks, usage: None }),
-            "system" | "developer" => Ok(Message::System { blocks }),
-            _ => Err(CaseError::Part("message role")),
-        }
-    }
+/// A message in a raw line. Its text stays as it was escaped, broken escapes included.
+#[derive(Deserialize)]
+struct RawLine<'a> {
+    id: String,
+    role: String,
+    #[serde(borrow)]
+    text: &'a RawValue,
 }
 
-fn blocks(value: &Value) -> Result<Blocks, CaseError> {
-    match value {
-        Value::String(text) => Ok([Block::text(text.as_str())].into()),
-        value => list(value).iter().map(block).collect(),
+fn raw_document(lines: &[Value]) -> Result<Document, CaseError> {
+    let mut names = Vec::new();
+    let mut messages = Vec::new();
+    for line in lines {
+        let line = line.as_str().ok_or(CaseError::Part("raw line"))?;
+        let RawLine { id, role, text } =
+            serde_json::from_str(line).map_err(|_| CaseError::Part("raw line"))?;
+        let role = Value::String(role);
+        messages.push(format!("{{\"role\":{role},\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}"));
+        names.push(id);
     }
+    let bytes = format!("{{\"epitome\":1,\"messages\":[{}]}}", messages.join(",")).into_bytes();
+    Ok(Document { bytes, names })
 }
 
-fn block(value: &Value) -> Result<Block, CaseError> {
-    let kind = value["type"].as_str().ok_or(CaseError::Part("block type"))?;
-    Ok(match kind {
-        "text" => Block::Text { text: text(value, "text") },
-        "refusal" => Block::Refusal { text: text(value, "text") },
-        "json" => Block::text(value["value"].to_string()),
-        "image" => {
-            let data = STANDARD.decode(text(value, "data").as_bytes());
-            Block::Image(Image {
-                media_type: text(value, "media_type"),
-                url: text(value, "url"),
-                data: Some(data.map_err(|_| CaseError::Part("image data"))?.into()),
-            })
+fn document(messages: &[Value]) -> Result<Document, CaseError> {
+    let mut names = Vec::new();
+    let mut written = Vec::new();
+    for message in messages {
+        let name = string(message, "id").ok_or(CaseError::Part("message id"))?;
+        for part in parts(message)? {
+            names.push(name.clone());
+            written.push(part);
         }
-        "thinking" => {
-            let thinking = if value["thinking"].is_null() { "text" } else { "thinking" };
-            Block::Thinking(Thinking::new(
-                text(value, thinking),
-                text(value, "signature"),
-                SharedText::from("case"),
-                None,
-            ))
+    }
+    let bytes = json!({"epitome": 1, "messages": written}).to_string().into_bytes();
+    Ok(Document { bytes, names })
+}
+
+/// The messages of Epitome JSON that a message of a case stands for: each tool result is one of its own.
+fn parts(message: &Value) -> Result<Vec<Value>, CaseError> {
+    let role = match message["role"].as_str() {
+        // A word of one provider for the same thing.
+        Some("developer") => "system",
+        Some(role) => role,
+        None => return Err(CaseError::Part("message role")),
+    };
+    let is_result = |block: &Value| block["type"] == "tool_result";
+    let blocks = list(&message["blocks"]);
+    let mut parts = Vec::new();
+    for run in blocks.chunk_by(|left, right| !is_result(left) && !is_result(right)) {
+        parts.push(match run {
+            [result] if is_result(result) => json!({
+                "role": "tool",
+                "tool_use_id": result["tool_use_id"],
+                "is_error": result["is_error"] == true,
+                "content": list(&result["content"]).iter().map(block).collect::<Vec<_>>(),
+            }),
+            run => json!({"role": role, "content": run.iter().map(block).collect::<Vec<_>>()}),
+        });
+    }
+    if parts.is_empty() {
+        parts.push(json!({"role": role, "content": []}));
+    }
+    Ok(parts)
+}
+
+/// The words for blocks are the same, but for what only one provider has.
+fn block(block: &Value) -> Value {
+    match block["type"].as_str() {
+        Some("text" | "refusal" | "image" | "audio" | "document" | "thinking" | "tool_use") => block.clone(),
+        Some("tool_result") => {
+            let mut result = block.clone();
+            result["content"] = list(&block["content"]).iter().map(self::block).collect();
+            result
         }
-        "tool_use" => {
-            let input = RawJson::parse(value["input"].to_string()).map_err(|_| CaseError::Part("tool input"))?;
-            Block::ToolUse(ToolUse::new(text(value, "id"), text(value, "name"), Some(input), None))
-        }
-        "tool_result" => Block::ToolResult(ToolResult {
-            tool_use_id: text(value, "tool_use_id"),
-            content: blocks(&value["content"])?,
-            is_error: value["is_error"] == true,
-        }),
-        provider => Block::Opaque(Opaque {
-            kind: SharedText::from(provider),
-            raw: RawJson::parse(value.to_string()).map_err(|_| CaseError::Part("block"))?,
-        }),
-    })
+        Some("json") => json!({"type": "text", "text": block["value"].to_string()}),
+        kind => json!({"type": "opaque", "kind": kind, "raw": block}),
+    }
 }
 
 fn list(value: &Value) -> &[Value] {
@@ -198,6 +167,28 @@ fn string(value: &Value, key: &str) -> Option<String> {
     value[key].as_str().map(str::to_owned)
 }
 
-fn text(value: &Value, key: &str) -> SharedText {
-    SharedText::from(value[key].as_str().unwrap_or_default())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_become_messages_of_their_own() {
+        let message = json!({"role": "user", "blocks": [
+            {"type": "tool_result", "tool_use_id": "a", "content": []},
+            {"type": "tool_result", "tool_use_id": "b", "content": []},
+            {"type": "text", "text": "x"},
+            {"type": "json", "value": {"n": 1}},
+        ]});
+        let parts = parts(&message).unwrap();
+        let roles: Vec<_> = parts.iter().map(|part| part["role"].as_str().unwrap()).collect();
+        assert_eq!(roles, ["tool", "tool", "user"]);
+        assert_eq!(parts[2]["content"][1]["text"], "{\"n\":1}");
+    }
+
+    #[test]
+    fn raw_lines_keep_their_broken_escapes() {
+        let lines = [Value::String(r#"{"id":"m1","role":"user","text":"a \ud83d b"}"#.to_owned())];
+        let document = raw_document(&lines).unwrap();
+        assert!(String::from_utf8(document.bytes).unwrap().contains(r"a \ud83d b"));
+    }
 }

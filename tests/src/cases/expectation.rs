@@ -1,38 +1,50 @@
 //! Checks what a case expects, without the help of the code under test.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use epitome_loop::{Block, Message};
-use epitome_loopruntime::parse_summary;
+use epitome_loop::{Block, Message, Section, SharedText, SummaryRequest, SummarySections, TokenCount};
+use epitome_loopruntime::{Projection, TOOL_RESULT_CODE_POINTS, parse_summary, project};
+use epitome_summarizers::Extractive;
+use epitome_transcripts::{Format, Note, Replacement, write};
 use serde_json::Value;
 
-use super::case_file::Named;
-use super::scenario::Ran;
+use super::scenario::{Named, Ran};
 use super::{Case, CaseError};
 
 /// The expectations that do not hold.
 pub(super) fn check(case: &Case, ran: &Ran) -> Result<Vec<String>, CaseError> {
     let mut failures = Vec::new();
+    // Whatever a case expects, a compacted session is one that a provider takes.
+    if ran.outcome == "compact" {
+        failures.extend(parted_pairs(&ran.after));
+    }
     for (name, wanted) in &case.expect {
         let fault = match name.as_str() {
             "outcome" => outcome(ran, wanted),
-            "history_after" => unchanged(ran, wanted),
-            "tool_pairs_intact" => part_pairs(&ran.after),
-            "keep_ids" => kept(ran, wanted),
-            "drop_ids" => dropped(ran, wanted),
-            "text_must_survive" => text_survives(ran, wanted),
+            "history_after" => changed(ran, wanted),
+            "tool_pairs_intact" => parted_pairs(&ran.after),
+            "keep_ids" | "keep_blocks_identical" => lost(ran, wanted),
+            "drop_ids" => left(ran, wanted),
+            "text_must_survive" => missing_text(ran, wanted),
+            "text_must_not_appear" => present_text(ran, wanted),
             "context_tokens_below" => count(ran, wanted, |tokens, bound| tokens < bound),
             "context_tokens_above" | "count_above" => count(ran, wanted, |tokens, bound| tokens > bound),
+            "first_id" => other_name(ran.after.first(), wanted),
+            "order_last_user" => {
+                let is_user = |named: &&Named| matches!(named.message, Message::User { .. });
+                other_name(ran.after.iter().rfind(is_user), wanted)
+            }
             "first_non_system_role" => first_role(ran, wanted),
-            "below_rearm_after" => lands_low(case, ran),
+            "below_rearm_after" => lands_high(case, ran),
             // A part of `below_rearm_after`.
             "or" => None,
-            "extractive_output_wellformed" => summary_is_well_formed(ran),
-            // That the run came to an end without a panic is what brought us here.
-            "terminates" | "no_panic" => None,
+            "extractive_output_wellformed" => broken_markup(ran),
+            "recovered_ids" => not_recovered(ran, wanted),
+            "valid_utf8" => bad_text(ran),
             "no_error" => (ran.outcome == "error").then(|| format!("refused: {}", ran.reason)),
-            // Text is UTF-8 by its type; what is to be shown is that it was cut without a panic.
-            "valid_utf8" => None,
+            // That the run came to its end without a panic is what brought us here.
+            "terminates" | "no_panic" => None,
             other => return Err(CaseError::Expectation(other.to_owned())),
         };
         failures.extend(fault.map(|fault| format!("{name}: {fault}")));
@@ -45,48 +57,59 @@ fn outcome(ran: &Ran, wanted: &Value) -> Option<String> {
         .then(|| format!("is {} ({}), not {wanted}", ran.outcome, ran.reason))
 }
 
-fn unchanged(ran: &Ran, wanted: &Value) -> Option<String> {
-    (*wanted != "unchanged" || ran.before != ran.after).then(|| "the history is another one".to_owned())
+fn changed(ran: &Ran, wanted: &Value) -> Option<String> {
+    let unchanged = *wanted == "unchanged" && ran.before == ran.after && ran.bytes_unchanged;
+    (!unchanged).then(|| "the history is another one".to_owned())
 }
 
 /// Every result answers a call before it; a call may be open only at the very end.
-fn part_pairs(messages: &[Named]) -> Option<String> {
+fn parted_pairs(messages: &[Named]) -> Option<String> {
     let mut open: HashMap<&str, &str> = HashMap::new();
-    for Named { id, message } in messages {
+    for Named { name, message } in messages {
         match message {
             Message::ToolResult { tool_use_id, .. } => {
                 if open.remove(tool_use_id.as_str()).is_none() {
-                    return Some(format!("{id} answers no open call"));
+                    return Some(format!("{name} answers no open call"));
                 }
             }
             message => {
                 if let Some(caller) = open.values().next() {
-                    return Some(format!("{id} stands between the call of {caller} and its result"));
+                    return Some(format!("{name} stands between the call of {caller} and its result"));
                 }
-                open.extend(message.tool_calls().map(|call| (call.id.as_str(), id.as_str())));
+                open.extend(message.tool_calls().map(|call| (call.id.as_str(), name.as_str())));
             }
         }
     }
     None
 }
 
-fn kept(ran: &Ran, wanted: &Value) -> Option<String> {
-    let lost = names(wanted).find(|id| {
-        let with_id = |list: &[Named]| list.iter().filter(|named| named.id == *id).cloned().collect::<Vec<_>>();
-        let before = with_id(&ran.before);
-        before.is_empty() || before != with_id(&ran.after)
+fn lost(ran: &Ran, wanted: &Value) -> Option<String> {
+    let with_name = |messages: &[Named], name: &str| -> Vec<Message> {
+        let found = messages.iter().filter(|named| named.name == name);
+        found.map(|named| named.message.clone()).collect()
+    };
+    let lost = texts(wanted).find(|name| {
+        let before = with_name(&ran.before, name);
+        before.is_empty() || before != with_name(&ran.after, name)
     });
-    lost.map(|id| format!("{id} is not there as it was"))
+    lost.map(|name| format!("{name} is not there as it was"))
 }
 
-fn dropped(ran: &Ran, wanted: &Value) -> Option<String> {
-    let found = names(wanted).find(|id| ran.after.iter().any(|named| named.id == *id));
-    found.map(|id| format!("{id} is still there"))
+fn left(ran: &Ran, wanted: &Value) -> Option<String> {
+    let left = texts(wanted).find(|name| ran.after.iter().any(|named| named.name == *name));
+    left.map(|name| format!("{name} is still there"))
 }
 
-fn text_survives(ran: &Ran, wanted: &Value) -> Option<String> {
-    let lost = names(wanted).find(|text| !ran.after.iter().any(|named| holds(named.message.blocks(), text)));
-    lost.map(|text| format!("`{text}` is gone"))
+fn missing_text(ran: &Ran, wanted: &Value) -> Option<String> {
+    let missing =
+        texts(wanted).find(|text| !ran.after.iter().any(|named| holds(named.message.blocks(), text)));
+    missing.map(|text| format!("`{text}` is gone"))
+}
+
+fn present_text(ran: &Ran, wanted: &Value) -> Option<String> {
+    let present =
+        texts(wanted).find(|text| ran.after.iter().any(|named| holds(named.message.blocks(), text)));
+    present.map(|text| format!("`{text}` is there"))
 }
 
 fn holds(blocks: &[Block], wanted: &str) -> bool {
@@ -106,23 +129,130 @@ fn count(ran: &Ran, bound: &Value, holds: fn(u64, u64) -> bool) -> Option<String
 }
 
 fn first_role(ran: &Ran, wanted: &Value) -> Option<String> {
-    let roles = ran.after.iter().map(|named| named.message.role().as_str());
-    let first = roles.into_iter().find(|role| *role != "system").unwrap_or("none");
+    let mut roles = ran.after.iter().map(|named| named.message.role().as_str());
+    let first = roles.find(|role| *role != "system").unwrap_or("none");
     (*wanted != first).then(|| format!("is {first}, not {wanted}"))
 }
 
-fn lands_low(case: &Case, ran: &Ran) -> Option<String> {
+fn other_name(found: Option<&Named>, wanted: &Value) -> Option<String> {
+    let found = found.map_or("none", |named| named.name.as_str());
+    (*wanted != found).then(|| format!("is {found}, not {wanted}"))
+}
+
+fn lands_high(case: &Case, ran: &Ran) -> Option<String> {
     let refused = ran.outcome == "error" || ran.outcome == "reject_summary";
     let refusal_will_do = case.expect.get("or").is_some_and(|or| *or == "error");
     let holds = ran.below_rearm || refused && refusal_will_do;
     (!holds).then(|| format!("{} {}", ran.outcome, ran.reason))
 }
 
-fn summary_is_well_formed(ran: &Ran) -> Option<String> {
-    let _ = (ran, parse_summary);
+/// The extractive summary of the session is read back, and text with markup in it comes out as it went in.
+fn broken_markup(ran: &Ran) -> Option<String> {
+    let messages = ran.before.iter().map(|named| named.message.clone());
+    let draft = match Extractive::new().summarize_now(&request(messages.collect(), None)) {
+        Ok(draft) => draft,
+        Err(error) => return Some(error.to_string()),
+    };
+    let xml = draft.sections.render().xml;
+    let summary = match parse_summary(xml.as_bytes()) {
+        Ok(summary) => summary,
+        Err(error) => return Some(error.to_string()),
+    };
+    let shown: String = Section::ALL.iter().map(|section| summary.text(*section).into_owned()).collect();
+    let spoken = ran.before.iter().flat_map(|named| named.message.blocks().iter());
+    let marked_up = spoken.filter_map(|block| match block {
+        Block::Text { text } if text.contains(['<', '&']) => Some(text),
+        _ => None,
+    });
+    for text in marked_up {
+        let quoted =
+            SummarySections { goal: vec![text.clone()], state: vec!["s".into()], ..Default::default() };
+        let xml = quoted.render().xml;
+        let read_back = parse_summary(xml.as_bytes()).map(|summary| summary.text(Section::Goal).into_owned());
+        if read_back.as_deref() != Ok(text.as_str()) {
+            return Some("text with markup is not read back as it was".to_owned());
+        }
+        let words = text.split_whitespace().filter(|word| word.contains(['<', '&']));
+        if !words.into_iter().any(|word| shown.contains(word)) {
+            return Some("the extractive summary shows nothing of text with markup".to_owned());
+        }
+    }
     None
 }
 
-fn names(wanted: &Value) -> impl Iterator<Item = &str> {
+fn not_recovered(ran: &Ran, wanted: &Value) -> Option<String> {
+    let names: Vec<&str> = ran.before.iter().map(|named| named.name.as_str()).collect();
+    let wanted: Vec<&str> = texts(wanted).collect();
+    if names != wanted {
+        return Some(format!("{} of {} messages", names.len(), wanted.len()));
+    }
+    let session = ran.session.as_ref()?;
+    for (at, named) in ran.before.iter().enumerate() {
+        let reported = session.notes().iter().any(|note| {
+            matches!(note, Note::LoneSurrogates { message, .. } | Note::InvalidUtf8 { message, .. } if *message == at)
+        });
+        if holds(named.message.blocks(), "\u{fffd}") && !reported {
+            return Some(format!("the repair of {} is not reported", named.name));
+        }
+    }
+    None
+}
+
+/// Whether something is written that is not text, or is cut in the middle of a character.
+fn bad_text(ran: &Ran) -> Option<String> {
+    let session = ran.session.as_ref()?;
+    let whole: Vec<usize> = (0..session.messages().len()).collect();
+    // Other formats are encoded anew, so nothing broken is passed through as it stood.
+    for format in [Format::OpenAiChat, Format::AnthropicMessages] {
+        let Ok((bytes, _)) = write(session, &Replacement { summary: None, kept: &whole }, format) else {
+            return Some(format!("cannot be written as {format}"));
+        };
+        if serde_json::from_slice::<Value>(&bytes).is_err() {
+            return Some(format!("written as {format}, it is not JSON"));
+        }
+    }
+    ran.before.iter().find_map(|named| cut_anywhere(&named.message))
+}
+
+/// Cuts the message's text at every place around each of its characters, by projection and by a byte budget.
+fn cut_anywhere(message: &Message) -> Option<String> {
+    for block in message.blocks().iter() {
+        let Block::Text { text } = block else { continue };
+        let long = text.repeat(TOOL_RESULT_CODE_POINTS / text.chars().count().max(1) + 2);
+        for pad in 0..text.len().min(256) {
+            let padded = format!("{}{long}", "x".repeat(pad));
+            let result = Message::tool_result("id", padded.as_str(), false);
+            let projected = project(std::slice::from_ref(&result), Projection::Reference).ok()?;
+            let kept = projected.first().and_then(|message| match &**message.blocks() {
+                [Block::Text { text }] => Some(text.chars().count()),
+                _ => None,
+            });
+            if kept.is_none_or(|kept| kept > TOOL_RESULT_CODE_POINTS) {
+                return Some("a projected result is not cut to its length".to_owned());
+            }
+            let said = vec![Message::user(padded), result];
+            let budget = 200 + pad;
+            match Extractive::new().summarize_now(&request(said, Some(budget))) {
+                Ok(draft) if draft.sections.render().xml.len() <= budget => {}
+                Ok(_) => return Some("an extractive summary is over its bytes".to_owned()),
+                Err(_) => {}
+            }
+        }
+    }
+    None
+}
+
+fn request(transcript: Vec<Message>, max_bytes: Option<usize>) -> SummaryRequest {
+    SummaryRequest {
+        transcript: transcript.into(),
+        previous: None::<SummarySections>,
+        instructions: None::<SharedText>,
+        max_tokens: TokenCount(2_000),
+        max_bytes,
+        estimator: Arc::new(|text: &str| TokenCount(text.len().div_ceil(4) as u64)),
+    }
+}
+
+fn texts(wanted: &Value) -> impl Iterator<Item = &str> {
     wanted.as_array().into_iter().flatten().filter_map(Value::as_str)
 }

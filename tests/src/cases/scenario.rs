@@ -1,13 +1,11 @@
-//! Runs a case as a session of ours: read, count, compact, put the result in place.
-
-use std::sync::Arc;
+//! Runs a case as a user of ours would: read the session, repair it, compact it, write it, read it again.
 
 use epitome_loop::{ContextBasis, ContextRevision, EventId, Message, RequestFingerprint, TokenCount};
 use epitome_sessionruntime::{
-    Demand, Outcome, Ports, RefusalReason, SessionContext, compact_once, recognize_earlier_summary,
+    Compaction, Demand, Outcome, RefusalReason, SessionContext, compact_once, recognize_earlier_summary,
 };
+use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, repair, write};
 
-use super::case_file::Named;
 use super::expectation::check;
 use super::session_policy::{SessionPolicy, read_policy};
 use super::{Case, CaseError};
@@ -16,12 +14,21 @@ use crate::scripted::{ModelAnswer, ports_for};
 /// Every case is run for each of these: one whose text is counted exactly, one that is estimated.
 const MODELS: [&str; 2] = ["gpt-4o", "claude-sonnet-4-5"];
 
+/// A message and the name that the case gives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) message: Message,
+}
+
 /// What became of a session.
 pub(super) struct Ran {
-    /// The session before.
+    /// The session before, as it was read.
     pub(super) before: Vec<Named>,
-    /// The session after; the same when nothing was compacted.
+    /// The session that is sent next: compacted, or without a compaction the repaired one.
     pub(super) after: Vec<Named>,
+    /// Whether what would be written is the input, byte for byte.
+    pub(super) bytes_unchanged: bool,
     /// In the words of the case files.
     pub(super) outcome: &'static str,
     /// Why, for people.
@@ -30,6 +37,8 @@ pub(super) struct Ran {
     pub(super) tokens: Option<u64>,
     /// Whether the new request lies below the level where a further compaction may start.
     pub(super) below_rearm: bool,
+    /// The session that was read, unless it was refused.
+    pub(super) session: Option<Session>,
 }
 
 pub(super) fn judge(case: &Case) -> Result<(String, Vec<String>), CaseError> {
@@ -40,65 +49,126 @@ pub(super) fn judge(case: &Case) -> Result<(String, Vec<String>), CaseError> {
         outcomes.push(format!("{model}: {} {}", ran.outcome, ran.reason));
         failures.extend(check(case, &ran)?.into_iter().map(|failure| format!("{model}: {failure}")));
     }
-    outcomes.dedup();
     Ok((outcomes.join("; "), failures))
 }
 
 fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
+    let document = case.document.as_ref().map_err(CaseError::clone)?;
+    let original = match read(&document.bytes, &ReadOptions::default(), &mut |_| {}) {
+        Ok(session) => session,
+        Err(error) => return Ok(rejected(error)),
+    };
     let SessionPolicy { policy, limits, rearm_below, force } = read_policy(&case.policy)?;
-    let before = case.session()?;
-    let messages: Arc<[Message]> = before.iter().map(|named| named.message.clone()).collect();
-    let answer = ModelAnswer::new(case.answer.clone());
-    let (key, ports): (_, Ports) = ports_for(model, &answer).ok_or(CaseError::Runtime)?;
-    let session = SessionContext {
+    let answer = case.answer.clone().map(ModelAnswer::new);
+    let (key, ports) = ports_for(model, answer.as_ref()).ok_or(CaseError::Model)?;
+    let (session, repairs) = repair(&original);
+    let context = SessionContext {
         model: key,
         limits,
-        tools: Arc::default(),
-        earlier: recognize_earlier_summary(&messages),
-        messages: messages.clone(),
+        tools: session.tools().clone(),
+        earlier: recognize_earlier_summary(session.messages()),
+        messages: session.messages().clone(),
         unseen_tokens: TokenCount::ZERO,
         basis: ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes([1; 16]) },
         request_fingerprint: RequestFingerprint::from_bytes([1; 32]),
-        demand: if force { Demand::Manual { instructions: None } } else { Demand::Threshold },
+        // A case that scripts an answer is about that answer, so it is asked for in any event.
+        demand: if force || answer.is_some() {
+            Demand::Manual { instructions: None }
+        } else {
+            Demand::Threshold
+        },
     };
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().build().map_err(|_| CaseError::Runtime)?;
-    let outcome = runtime.block_on(compact_once(&session, &policy, &ports));
-    let unchanged = |outcome, reason: String, tokens| Ran {
-        after: before.clone(),
-        before: before.clone(),
-        outcome,
-        reason,
-        tokens,
+    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|_| CaseError::Runtime)?;
+    let outcome = runtime.block_on(compact_once(&context, &policy, &ports));
+
+    let before = named(&document.names, &original)?;
+    let whole: Vec<usize> = (0..original.messages().len()).collect();
+    let unchanged = Replacement { summary: None, kept: &whole };
+    let (bytes, _) =
+        write(&original, &unchanged, Format::EpitomeJson).map_err(|_| CaseError::Part("session"))?;
+    let mut ran = Ran {
+        after: matched(&before, session.messages()),
+        before,
+        bytes_unchanged: bytes == document.bytes,
+        outcome: "no_compact",
+        reason: String::new(),
+        tokens: None,
         below_rearm: false,
+        session: Some(original),
     };
-    Ok(match outcome {
+    match outcome {
         Outcome::LeftAlone { measurement, .. } => {
-            let tokens = measurement.input_tokens.get();
-            unchanged("no_compact", format!("at {tokens} tokens"), Some(tokens))
+            ran.tokens = Some(measurement.input_tokens.get());
+            ran.reason = format!("at {} tokens", measurement.input_tokens);
         }
         Outcome::Refused(refusal) => {
-            let tokens = refusal.before.as_ref().map(|before| before.input_tokens.get());
-            let rejected = answer.was_refused()
-                || matches!(refusal.reason, RefusalReason::InvalidSummary(_) | RefusalReason::SummaryTooLarge(_));
-            let outcome = if rejected { "reject_summary" } else { "error" };
-            unchanged(outcome, refusal.reason.to_string(), tokens)
+            let of_summary = match &refusal.reason {
+                RefusalReason::InvalidSummary(_) | RefusalReason::SummaryTooLarge(_) => true,
+                _ => answer.is_some_and(|answer| answer.was_refused()),
+            };
+            ran.outcome = if of_summary { "reject_summary" } else { "error" };
+            ran.tokens = refusal.before.as_ref().map(|before| before.input_tokens.get());
+            ran.reason = refusal.reason.to_string();
         }
         Outcome::Compacted(compaction) => {
-            let kept = |at: &usize| before.get(*at).cloned();
-            let systems = messages.iter().take_while(|message| matches!(message, Message::System { .. })).count();
-            let (lead, tail) = compaction.kept.split_at(systems.min(compaction.kept.len()));
-            let summary = Message::user(compaction.summary.raw().clone());
-            let summary = Named { id: "the summary".to_owned(), message: summary };
-            let after = lead.iter().filter_map(kept).chain([summary]).chain(tail.iter().filter_map(kept));
-            Ran {
-                after: after.collect(),
-                outcome: "compact",
-                reason: format!("{} to {} tokens", compaction.before.input_tokens, compaction.after.input_tokens),
-                tokens: Some(compaction.before.input_tokens.get()),
-                below_rearm: compaction.after.occupancy() < rearm_below,
-                before,
-            }
+            ran.outcome = "compact";
+            ran.tokens = Some(compaction.before.input_tokens.get());
+            ran.below_rearm = compaction.after.occupancy() < rearm_below;
+            ran.bytes_unchanged = false;
+            ran.reason = format!(
+                "{} to {} tokens, {} repair(s)",
+                compaction.before.input_tokens,
+                compaction.after.input_tokens,
+                repairs.len()
+            );
+            ran.after = written(&ran.before, &session, &compaction)?;
         }
-    })
+    }
+    Ok(ran)
+}
+
+/// A session that our reader refuses.
+fn rejected(error: ReadError) -> Ran {
+    Ran {
+        before: Vec::new(),
+        after: Vec::new(),
+        bytes_unchanged: true,
+        outcome: "reject_input",
+        reason: error.to_string(),
+        tokens: None,
+        below_rearm: false,
+        session: None,
+    }
+}
+
+/// The messages of a session as it was read, each with its name.
+fn named(names: &[String], session: &Session) -> Result<Vec<Named>, CaseError> {
+    let messages = session.messages();
+    if messages.len() != names.len() {
+        return Err(CaseError::Part("session"));
+    }
+    let names = names.iter().cloned();
+    Ok(names.zip(messages.iter().cloned()).map(|(name, message)| Named { name, message }).collect())
+}
+
+/// What stands in the file after a compaction: written, read back, and named by what it equals.
+fn written(before: &[Named], session: &Session, compaction: &Compaction) -> Result<Vec<Named>, CaseError> {
+    let unusable = CaseError::Part("compacted session");
+    let replacement = Replacement { summary: Some(compaction.summary.raw()), kept: &compaction.kept };
+    let (bytes, _) = write(session, &replacement, Format::EpitomeJson).map_err(|_| unusable.clone())?;
+    let session = read(&bytes, &ReadOptions::default(), &mut |_| {}).map_err(|_| unusable)?;
+    Ok(matched(before, session.messages()))
+}
+
+/// Names the messages that are as they were.
+fn matched(before: &[Named], messages: &[Message]) -> Vec<Named> {
+    let mut unused: Vec<&Named> = before.iter().collect();
+    let name_of = |message: &Message| {
+        let name = match unused.iter().position(|named| named.message == *message) {
+            Some(at) => unused.remove(at).name.clone(),
+            None => "(new)".to_owned(),
+        };
+        Named { name, message: message.clone() }
+    };
+    messages.iter().map(name_of).collect()
 }

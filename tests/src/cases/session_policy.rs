@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use epitome_loop::{
-    BasisPoints, CompactionPolicy, ContextLimits, CounterPolicy, CountQuality, KeepRecent, TokenCount,
+    BasisPoints, CompactionPolicy, ContextLimits, CountQuality, CounterPolicy, KeepRecent, TokenCount,
     ValidPolicy,
 };
 use serde_json::Value;
@@ -25,8 +25,9 @@ pub(super) fn read_policy(policy: &Value) -> Result<SessionPolicy, CaseError> {
     let compact_at = number("compact_at_bp").unwrap_or(8_500);
     let rearm_below = number("rearm_below_bp").unwrap_or(compact_at * 7 / 10);
     // A summary as large as the window leaves room for nothing; half of it is the most that makes sense.
-    let max_summary = number("max_summary_tokens").unwrap_or(limit / 4).clamp(1, (limit / 2).max(1));
-    let basis_points = |points: u64| u16::try_from(points).map(BasisPoints).map_err(|_| CaseError::Part("policy"));
+    let max_summary = number("max_summary_tokens").unwrap_or(limit / 3).clamp(1, (limit / 2).max(1));
+    let basis_points =
+        |points: u64| u16::try_from(points).map(BasisPoints).map_err(|_| CaseError::Part("policy"));
     let rearm_below = basis_points(rearm_below)?;
     let policy_of_ours = CompactionPolicy {
         automatic: true,

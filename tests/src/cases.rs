@@ -1,0 +1,77 @@
+//! Fault cases that users of other tools reported, run through our libraries as a user of ours would meet
+//! them.
+//!
+//! A case file says what stands in the session, what the policy is, what a model answers, and what must hold
+//! afterwards. Everything here is driven by those fields, so further files of the same kinds need no code.
+
+mod case_file;
+mod expectation;
+mod passes;
+mod scenario;
+mod session_policy;
+mod text_macros;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+pub use case_file::{Case, CaseError};
+
+/// Kinds of faults that are covered, in the words of the case files.
+pub const KINDS: [&str; 8] = [
+    "image_tokens",
+    "markup_and_injection",
+    "no_gain",
+    "orphan_at_cut",
+    "roles_and_noop",
+    "special_tokens",
+    "tail_budget",
+    "unicode_cut",
+];
+
+/// What a case showed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaseReport {
+    /// The case's name.
+    pub id: String,
+    /// The kind of fault.
+    pub kind: String,
+    /// What came of it, for people.
+    pub outcome: String,
+    /// Expectations that do not hold; none when all is well.
+    pub failures: Vec<String>,
+}
+
+/// Reads one case file.
+///
+/// # Errors
+/// [`CaseError`] when it cannot be read or is no case.
+pub fn read_case(path: &Path) -> Result<Case, CaseError> {
+    let text = fs::read_to_string(path).map_err(|_| CaseError::Read)?;
+    let value: Value = serde_json::from_str(&text).map_err(|_| CaseError::Json)?;
+    Case::from_json(text_macros::expand(value)?)
+}
+
+/// The case files of a folder, sorted.
+///
+/// # Errors
+/// [`CaseError`] when the folder cannot be read.
+pub fn case_files(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
+    let entries = fs::read_dir(folder).map_err(|_| CaseError::Read)?;
+    let paths = entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>();
+    let mut paths = paths.map_err(|_| CaseError::Read)?;
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+    paths.sort();
+    Ok(paths)
+}
+
+/// Runs one case and checks what it expects.
+///
+/// # Errors
+/// [`CaseError`] when the case says something that is not understood.
+pub fn judge_case(case: &Case) -> Result<CaseReport, CaseError> {
+    let (outcome, failures) =
+        if !case.passes().is_empty() { passes::judge(case)? } else { scenario::judge(case)? };
+    Ok(CaseReport { id: case.id.clone(), kind: case.kind.clone(), outcome, failures })
+}

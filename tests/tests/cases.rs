@@ -1,0 +1,53 @@
+//! Every committed fault case, one test each.
+
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use std::path::Path;
+
+use epitome_tests::cases::{KINDS, case_files, judge_case, read_case};
+
+fn hold(file: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(file);
+    let report = judge_case(&read_case(&path).unwrap()).unwrap();
+    assert!(report.failures.is_empty(), "{}\n{:#?}", report.outcome, report.failures);
+    assert!(KINDS.contains(&report.kind.as_str()), "{}", report.kind);
+}
+
+macro_rules! cases {
+    ($($test:ident: $file:literal,)*) => {
+        $(#[test]
+        fn $test() {
+            hold($file);
+        })*
+
+        const TESTED: &[&str] = &[$($file),*];
+    };
+}
+
+cases! {
+    gain_inflated: "gain-inflated.json",
+    gain_tiny_repeated: "gain-tiny-repeated.json",
+    image_base64_as_text: "image-base64-as-text.json",
+    image_flat_too_small: "image-flat-too-small.json",
+    lone_surrogate_input: "lone-surrogate-input.json",
+    markup_breakout_in_summary: "markup-breakout-in-summary.json",
+    markup_unescaped_operators: "markup-unescaped-operators.json",
+    noop_must_be_identity: "noop-must-be-identity.json",
+    orphan_mixed_parallel: "orphan-mixed-parallel.json",
+    orphan_ten_parallel: "orphan-ten-parallel.json",
+    orphan_use_in_tail: "orphan-use-in-tail.json",
+    roles_first_must_be_user: "roles-first-must-be-user.json",
+    special_token_in_text: "special-token-in-text.json",
+    tail_sized_with_media_stripped: "tail-sized-with-media-stripped.json",
+    tail_two_turns_but_full: "tail-two-turns-but-full.json",
+    unknown_role: "unknown-role.json",
+    utf8_cut_inside_emoji: "utf8-cut-inside-emoji.json",
+}
+
+#[test]
+fn every_case_file_is_tested() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases");
+    let files = case_files(&folder).unwrap();
+    let names: Vec<_> = files.iter().map(|file| file.file_name().unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, TESTED);
+}
