@@ -64,21 +64,41 @@ fn compact(epitome: &Path, file: &Path, start: Duration) -> Result<Row, Evidence
     let bytes = fs::metadata(file)?.len();
     let folder = tempfile::tempdir()?;
     let compacted = folder.path().join("compacted");
-    let mut command = Command::new(epitome);
-    command.arg("compact").arg(file).args(["--force", "--json", "--out"]).arg(&compacted);
-    let ran = capture(&mut command, b"")?;
-    let code = ran.status.code();
+    let mut choices: Vec<&str> = Vec::new();
+    let ran = loop {
+        let mut command = Command::new(epitome);
+        command.arg("compact").arg(file).args(&choices).args(["--force", "--json", "--out"]).arg(&compacted);
+        let ran = capture(&mut command, b"")?;
+        match choice(&ran) {
+            Some(choice) if !choices.contains(&choice[0]) => choices.extend(choice),
+            _ => break ran,
+        }
+    };
     let report: Option<Value> = serde_json::from_slice(&ran.stdout).ok();
     let mut fault = fault_of(&name, bytes, &ran, start, report.as_ref());
-    if fault.is_none() && code == Some(0) && compacted.exists() {
-        let measured = capture(Command::new(epitome).arg("measure").arg(&compacted).arg("--json"), b"")?;
-        fault = match measured.status.code() {
-            Some(0) => None,
-            code => Some(format!("its output cannot be measured: exit {code:?}")),
-        };
+    if let (None, Some(report)) = (&fault, &report)
+        && compacted.exists()
+    {
+        choices.retain(|choice| *choice != CONVERSATION[0] && *choice != CONVERSATION[1]);
+        let mut measure = Command::new(epitome);
+        measure.arg("measure").arg(&compacted).args(&choices).arg("--json");
+        fault = fault_of_output(&capture(&mut measure, b"")?, report);
     }
     let said = said(&ran, report.as_ref());
-    Ok(Row { name, bytes, code, time: ran.time, said, fault })
+    Ok(Row { name, bytes, code: ran.status.code(), time: ran.time, said, fault })
+}
+
+const WINDOW: [&str; 2] = ["--window", "200000"];
+const CONVERSATION: [&str; 2] = ["--conversation", "0"];
+
+/// What a user would add after reading why the command did not go on.
+fn choice(ran: &Ran) -> Option<[&'static str; 2]> {
+    let reason = String::from_utf8_lossy(&ran.stderr);
+    match ran.status.code() {
+        Some(2) if reason.contains(WINDOW[0]) => Some(WINDOW),
+        Some(3) if reason.contains("choose one") => Some(CONVERSATION),
+        _ => None,
+    }
 }
 
 fn fault_of(name: &str, bytes: u64, ran: &Ran, start: Duration, report: Option<&Value>) -> Option<String> {
@@ -100,13 +120,32 @@ fn fault_of(name: &str, bytes: u64, ran: &Ran, start: Duration, report: Option<&
     }
 }
 
+/// What was written must measure as the report says.
+fn fault_of_output(measured: &Ran, report: &Value) -> Option<String> {
+    if measured.status.code() != Some(0) {
+        return Some(format!("its output cannot be measured: {}", measured.status));
+    }
+    let measured: Value = serde_json::from_slice(&measured.stdout).unwrap_or_default();
+    let stated = match &report["compaction"] {
+        Value::Null => &report["before"]["tokens"],
+        compaction => &compaction["after"]["tokens"],
+    };
+    let found = &measured["measurement"]["tokens"];
+    (stated != found).then(|| format!("its output measures {found} tokens, the report says {stated}"))
+}
+
 /// What the command said, in a few words.
 fn said(ran: &Ran, report: Option<&Value>) -> String {
-    if let (Some(0), Some(report)) = (ran.status.code(), report) {
-        return report.to_string().chars().take(160).collect();
+    let Some(report) = report else {
+        let reason = String::from_utf8_lossy(&ran.stderr);
+        return reason.lines().next().unwrap_or_default().chars().take(120).collect();
+    };
+    let (before, after) = (&report["before"]["tokens"], &report["compaction"]["after"]["tokens"]);
+    match (&report["compaction"]["landing"], &report["refusal"]["message"]) {
+        (Value::String(landing), _) => format!("{before} to {after} tokens, landing {landing}"),
+        (_, Value::String(message)) => format!("refused at {before} tokens: {message}"),
+        _ => format!("left alone at {before} tokens"),
     }
-    let reason = String::from_utf8_lossy(&ran.stderr);
-    reason.lines().next().unwrap_or_default().chars().take(100).collect()
 }
 
 /// The files of a folder and its subfolders, sorted; the index is not one of them.
