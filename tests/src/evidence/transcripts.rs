@@ -138,7 +138,9 @@ fn fault_of_output(measured: &Ran, report: &Value) -> Option<String> {
 fn said(ran: &Ran, report: Option<&Value>) -> String {
     let Some(report) = report else {
         let reason = String::from_utf8_lossy(&ran.stderr);
-        return reason.lines().next().unwrap_or_default().chars().take(120).collect();
+        let line = reason.lines().next().unwrap_or_default();
+        // Program and path come first; the row names the file already.
+        return line.rsplit(": ").next().unwrap_or_default().chars().take(90).collect();
     };
     let (before, after) = (&report["before"]["tokens"], &report["compaction"]["after"]["tokens"]);
     match (&report["compaction"]["landing"], &report["refusal"]["message"]) {
