@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-use super::program::must_run;
+use super::program::{capture, must_run};
 use super::{EvidenceError, Places, Verdict};
 
 /// More would try a newcomer's patience.
@@ -17,27 +17,33 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
     must_run(Command::new("git").arg("clone").arg("--quiet").arg(&places.workspace).arg(&clone))?;
     let readme = fs::read_to_string(clone.join("README.md"))
         .map_err(|source| EvidenceError::Data { what: format!("README.md: {source}") })?;
-    let commands = first_commands(&readme);
-    if commands.is_empty() {
-        return Err(EvidenceError::Data { what: "README.md shows no commands in an `sh` block".to_owned() });
+    let shown = commands(&readme);
+    if shown.is_empty() {
+        return Err(EvidenceError::Data { what: "README.md shows no commands".to_owned() });
     }
     let mut minutes = 0.0;
-    for command in &commands {
+    let mut faults = Vec::new();
+    for Shown { command, output } in &shown {
         writeln!(out, "$ {command}")?;
         out.flush()?;
-        let ran = must_run(&mut typed(command, &clone));
-        let time = match ran {
-            Ok(time) => time,
-            Err(EvidenceError::Failed { code, .. }) => {
-                return Ok(Verdict { holds: false, line: format!("`{command}` ended with {code}") });
-            }
-            Err(other) => return Err(other),
-        };
-        writeln!(out, "  {:.1} s", time.as_secs_f64())?;
-        minutes += time.as_secs_f64() / 60.0;
+        let ran = capture(&mut typed(command, &clone), b"")?;
+        let printed = String::from_utf8_lossy(&ran.stdout);
+        out.write_all(printed.as_bytes())?;
+        writeln!(out, "    {:.1} s, {}", ran.time.as_secs_f64(), ran.status)?;
+        minutes += ran.time.as_secs_f64() / 60.0;
+        if !ran.status.success() {
+            out.write_all(&ran.stderr)?;
+            faults.push(format!("`{command}` ended with {}", ran.status));
+        } else if !output.is_empty() && output.trim() != printed.trim() {
+            faults.push(format!("`{command}` prints something else than the README shows"));
+        }
     }
-    let line = format!("{} commands, {minutes:.1} of at most {MOST_MINUTES} minutes", commands.len());
-    Ok(Verdict { holds: minutes <= MOST_MINUTES, line })
+    if minutes > MOST_MINUTES {
+        faults.push(format!("more than {MOST_MINUTES} minutes"));
+    }
+    let line = format!("{} commands, {minutes:.1} minutes", shown.len());
+    let line = faults.iter().fold(line, |line, fault| format!("{line}; {fault}"));
+    Ok(Verdict { holds: faults.is_empty(), line })
 }
 
 /// The command as a newcomer's shell would run it, with nothing of this process's cargo.
@@ -54,14 +60,28 @@ fn typed(command: &str, folder: &Path) -> Command {
     typed
 }
 
-/// The lines of the first `sh` block, comments left out.
-fn first_commands(readme: &str) -> Vec<String> {
-    let block = readme.split_once("```sh\n").and_then(|(_, rest)| rest.split_once("```"));
-    let lines = block.map_or("", |(block, _)| block).lines();
-    lines
-        .map(|line| line.split(" #").next().unwrap_or_default().trim().to_owned())
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect()
+/// A command that the README shows, with the output that it shows.
+#[derive(Debug, PartialEq, Eq)]
+struct Shown {
+    command: String,
+    output: String,
+}
+
+/// The commands of the `console` blocks: a line with a prompt, and the lines below it.
+fn commands(readme: &str) -> Vec<Shown> {
+    let blocks = readme.split("```console\n").skip(1).filter_map(|rest| rest.split_once("```"));
+    let mut shown: Vec<Shown> = Vec::new();
+    for line in blocks.flat_map(|(block, _)| block.lines()) {
+        match (line.strip_prefix("$ "), shown.last_mut()) {
+            (Some(command), _) => shown.push(Shown { command: command.to_owned(), output: String::new() }),
+            (None, Some(last)) => {
+                last.output.push_str(line);
+                last.output.push('\n');
+            }
+            (None, None) => {}
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -69,9 +89,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_stand_in_the_first_shell_block() {
-        let readme = "# X\n```rust\nfn a() {}\n```\n```sh\n# all\ncargo test   # 2 minutes\n\ncargo run -- x\n```\n```sh\nno\n```";
-        assert_eq!(first_commands(readme), ["cargo test", "cargo run -- x"]);
-        assert!(first_commands("nothing").is_empty());
+    fn commands_have_a_prompt_and_their_output_below() {
+        let readme = "# X\n```rust\n$ no\n```\n```console\n$ cargo run\na\nb\n$ cargo test\n```\ntext\n```console\n$ last\n```";
+        let found: Vec<_> = commands(readme).into_iter().map(|shown| (shown.command, shown.output)).collect();
+        let expected = [("cargo run", "a\nb\n"), ("cargo test", ""), ("last", "")];
+        assert_eq!(found, expected.map(|(command, output)| (command.to_owned(), output.to_owned())));
+        assert!(commands("nothing").is_empty());
     }
 }
