@@ -136,9 +136,8 @@ pub(crate) enum CheckCommand {
 }
 
 fn parse_format(text: &str) -> Result<Format, String> {
-    text.parse::<Format>().map_err(|_| {
-        "not a known format; known are epitome-json, openai-chat, anthropic-messages, pi-session".to_owned()
-    })
+    let known = || Format::ALL.map(Format::as_str).join(", ");
+    text.parse::<Format>().map_err(|_| format!("not a known format; known are {}", known()))
 }
 
 /// A share of the room: `85%`, `87.5%` or `8500`.

@@ -229,7 +229,9 @@ fn compaction_report(done: &Compaction, lead: usize) -> CompactionReport {
     });
     let (cut, anchor, tail) = match done.cut {
         TailCut::BetweenSegments { head } => ("between_segments", None, head),
-        TailCut::InsideSegment(inside) => ("inside_segment", Some(lead + inside.anchor), inside.tail),
+        TailCut::InsideSegment(inside) => {
+            ("inside_segment", inside.anchor.map(|anchor| lead + anchor), inside.tail)
+        }
     };
     CompactionReport {
         after: (&done.after).into(),
@@ -291,6 +293,10 @@ fn show_compaction(out: &mut impl std::io::Write, done: &CompactionReport) -> st
         ),
         (_, Some(anchor), None) => format!(
             "the system messages and the user's message #{anchor}; even the newest exchange was too large to keep"
+        ),
+        ("inside_segment", None, Some(from)) => format!(
+            "the system messages and everything from #{from} on; the cut lies inside the newest turn, between \
+             whole tool exchanges, and the new summary takes the place of the earlier one"
         ),
         (_, None, Some(from)) => {
             format!("the system messages and everything from the user's message #{from} on")

@@ -116,8 +116,9 @@ pub fn select_tail(
 /// there is nothing to cut there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InsideSegment {
-    /// Index of the user message that opens the newest segment; it is kept verbatim.
-    pub anchor: usize,
+    /// Index of the user message that opens the newest segment; it is kept verbatim. `None` when that message
+    /// is an earlier summary: the new one takes its place.
+    pub anchor: Option<usize>,
     /// Index of the first exchange that is kept. Everything before it but the anchor is to be summarized.
     pub tail: usize,
 }
@@ -148,7 +149,7 @@ impl TailCut {
     pub fn kept(self, len: usize) -> impl Iterator<Item = usize> {
         let (anchor, tail) = match self {
             Self::BetweenSegments { head } => (None, head),
-            Self::InsideSegment(InsideSegment { anchor, tail }) => (Some(anchor), tail),
+            Self::InsideSegment(InsideSegment { anchor, tail }) => (anchor, tail),
         };
         anchor.into_iter().chain(tail..len)
     }
@@ -157,7 +158,7 @@ impl TailCut {
     pub fn summarized(self) -> impl Iterator<Item = usize> {
         let (anchor, tail) = match self {
             Self::BetweenSegments { head } => (None, head),
-            Self::InsideSegment(InsideSegment { anchor, tail }) => (Some(anchor), tail),
+            Self::InsideSegment(InsideSegment { anchor, tail }) => (anchor, tail),
         };
         (0..tail).filter(move |&at| Some(at) != anchor)
     }
@@ -205,8 +206,26 @@ impl SegmentOutline {
     /// Walks over a transcript whose first `derived_prefix` messages stem from an earlier summary.
     ///
     /// # Errors
-    /// [`TailError`] for an empty transcript and for damaged order or pairing.
+    /// [`TailError`] for an empty transcript and for damaged order or pairing, and when the message after the
+    /// derived prefix is not the user's.
     pub fn of(transcript: &[Message], derived_prefix: usize) -> Result<Self, TailError> {
+        Self::walk(transcript, derived_prefix, false)
+    }
+
+    /// As [`SegmentOutline::of`], but the conversation may go on with the model behind an earlier summary, as
+    /// other tools leave it: the user's message that carries the summary then opens the first segment.
+    ///
+    /// # Errors
+    /// [`TailError`] as for [`SegmentOutline::of`], when the last message of the prefix is not the user's.
+    pub fn behind_summary(transcript: &[Message], derived_prefix: usize) -> Result<Self, TailError> {
+        Self::walk(transcript, derived_prefix, true)
+    }
+
+    fn walk(
+        transcript: &[Message],
+        derived_prefix: usize,
+        summary_may_open: bool,
+    ) -> Result<Self, TailError> {
         if transcript.is_empty() {
             return Err(TailError::Transcript);
         }
@@ -227,7 +246,11 @@ impl SegmentOutline {
         for (at, message) in transcript.iter().enumerate() {
             let user = matches!(message, Message::User { .. });
             if at == derived_prefix && !user {
-                return Err(TailError::SegmentAnchor { message: at });
+                let summary = at.checked_sub(1).filter(|_| summary_may_open);
+                match summary.and_then(|summary| Some((summary, transcript.get(summary)?))) {
+                    Some((summary, Message::User { .. })) => outline.segments.push(summary),
+                    _ => return Err(TailError::SegmentAnchor { message: at }),
+                }
             }
             if at >= derived_prefix && user {
                 outline.segments.push(at);
@@ -284,11 +307,12 @@ impl SegmentOutline {
     /// Returns `None` when nothing would be left to summarize.
     #[must_use]
     pub fn inside_segment(&self, budget: u64) -> Option<InsideSegment> {
-        let anchor = self.newest_anchor()?;
-        let mut kept = self.tokens_between(anchor, anchor + 1);
+        let opening = self.newest_opening()?;
+        let anchor = self.anchor_of(opening);
+        let mut kept = anchor.map_or(0, |anchor| self.tokens_between(anchor, anchor + 1));
         let mut tail = None;
         let mut end = self.message_tokens.len();
-        for &start in self.exchanges.iter().rev().take_while(|&&start| start > anchor) {
+        for &start in self.exchanges.iter().rev().take_while(|&&start| start > opening) {
             kept = kept.saturating_add(self.tokens_between(start, end));
             if kept > budget && tail.is_some() {
                 break;
@@ -296,25 +320,32 @@ impl SegmentOutline {
             tail = Some(start);
             end = start;
         }
-        self.worth_cutting(InsideSegment { anchor, tail: tail? })
+        self.worth_cutting(opening, InsideSegment { anchor, tail: tail? })
     }
 
     /// The last resort when even the newest exchange is too large: only the user message that opens the
     /// newest segment is kept.
     #[must_use]
     pub fn anchor_alone(&self) -> Option<InsideSegment> {
-        let anchor = self.newest_anchor()?;
-        self.worth_cutting(InsideSegment { anchor, tail: self.message_tokens.len() })
+        let opening = self.newest_opening()?;
+        let anchor = self.anchor_of(opening);
+        self.worth_cutting(opening, InsideSegment { anchor, tail: self.message_tokens.len() })
     }
 
-    /// The newest user message that does not stand between a call and its result.
-    fn newest_anchor(&self) -> Option<usize> {
+    /// Where the newest segment opens that does not open between a call and its result.
+    fn newest_opening(&self) -> Option<usize> {
         self.segments.last().map(|&newest| self.move_to_whole_pairs(newest))
     }
 
+    /// What stems from an earlier summary is not kept again.
+    fn anchor_of(&self, opening: usize) -> Option<usize> {
+        Some(opening).filter(|&opening| opening >= self.derived_prefix)
+    }
+
     /// Something must be summarized besides what an earlier summary already says.
-    fn worth_cutting(&self, cut: InsideSegment) -> Option<InsideSegment> {
-        (cut.tail > cut.anchor + 1 || cut.anchor > self.derived_prefix).then_some(cut)
+    fn worth_cutting(&self, opening: usize, cut: InsideSegment) -> Option<InsideSegment> {
+        let between = cut.tail > self.derived_prefix.max(opening + 1);
+        (between || opening > self.derived_prefix).then_some(cut)
     }
 
     /// Each result is looked at once, so however often the cut moves, the walk is linear.
@@ -401,7 +432,7 @@ mod tests {
         let exchange: u64 = transcript[1..3].iter().map(tail_estimate).sum();
         let anchor = tail_estimate(&transcript[0]);
         let cut = cut_inside(&transcript, anchor + 3 * exchange);
-        assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 15 }));
+        assert_eq!(cut, Some(InsideSegment { anchor: Some(0), tail: 15 }));
         let cut = TailCut::InsideSegment(cut.unwrap());
         assert_eq!(cut.kept(21).collect::<Vec<_>>(), [0, 15, 16, 17, 18, 19, 20]);
         assert_eq!(cut.summarized().collect::<Vec<_>>(), (1..15).collect::<Vec<_>>());
@@ -410,7 +441,7 @@ mod tests {
     #[test]
     fn the_newest_exchange_is_kept_whatever_its_size() {
         let cut = cut_inside(&one_user_session(3), 1);
-        assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 5 }));
+        assert_eq!(cut, Some(InsideSegment { anchor: Some(0), tail: 5 }));
         assert_eq!(cut_inside(&one_user_session(1), 1), None);
         assert_eq!(cut_inside(&[Message::user("x")], 1), None);
     }
@@ -432,7 +463,7 @@ mod tests {
         assert_eq!(select_tail(&transcript, 0, keep(1, 1)).unwrap().head, 7);
         // "folded" stands inside a pair, so it cannot open the tail.
         let cut = cut_inside(&transcript[..7], 1);
-        assert_eq!(cut, Some(InsideSegment { anchor: 0, tail: 3 }));
+        assert_eq!(cut, Some(InsideSegment { anchor: Some(0), tail: 3 }));
     }
 
     #[test]
@@ -443,6 +474,21 @@ mod tests {
         assert_eq!(open_exchange(&transcript), Some(5));
         transcript.push(Message::user("are you there?"));
         assert_eq!(open_exchange(&transcript), None);
+    }
+
+    #[test]
+    fn a_conversation_may_go_on_with_the_model_behind_a_summary() {
+        let mut transcript = one_user_session(5);
+        let fault = TailError::SegmentAnchor { message: 1 };
+        assert_eq!(SegmentOutline::of(&transcript, 1).unwrap_err(), fault);
+        let outline = SegmentOutline::behind_summary(&transcript, 1).unwrap();
+        assert_eq!(outline.inside_segment(1), Some(InsideSegment { anchor: None, tail: 9 }));
+        assert_eq!(outline.anchor_alone(), Some(InsideSegment { anchor: None, tail: 11 }));
+        transcript.insert(0, Message::assistant("no summary"));
+        assert!(SegmentOutline::behind_summary(&transcript, 1).is_ok());
+        assert!(SegmentOutline::behind_summary(&transcript[2..], 0).is_err());
+        let only_summarized = one_user_session(1);
+        assert_eq!(SegmentOutline::behind_summary(&only_summarized, 1).unwrap().inside_segment(1), None);
     }
 
     #[test]

@@ -30,7 +30,8 @@ impl<'a> Cutting<'a> {
         }
         let tail = match keep {
             Some(keep) => {
-                let outline = SegmentOutline::of(closed, derived_prefix).map_err(Unavailable::Tail)?;
+                let outline =
+                    SegmentOutline::behind_summary(closed, derived_prefix).map_err(Unavailable::Tail)?;
                 Some((keep, outline))
             }
             None => None,
@@ -64,10 +65,11 @@ impl<'a> Cutting<'a> {
         outline.anchor_alone().map(TailCut::InsideSegment)
     }
 
-    /// Checks that what a cut keeps is a legal history, the open exchange left aside.
+    /// Checks that what a cut keeps is a legal history behind the summary, which is the user's message; the
+    /// open exchange is left aside.
     pub(crate) fn check_tail(&self, cut: TailCut) -> Result<(), HistoryError> {
         let kept = cut.kept(self.open_from).filter_map(|at| self.body.get(at)).cloned();
-        check_retained_history(&kept.collect::<Vec<_>>())
+        check_retained_history(&[Message::user("")].into_iter().chain(kept).collect::<Vec<_>>())
     }
 }
 

@@ -185,7 +185,7 @@ fn without_a_kept_tail_the_summary_replaces_everything_but_the_system() {
 fn a_session_of_one_user_message_is_cut_inside_and_keeps_that_message() {
     let (done, asked) = Setup::new(one_user_session(30), 1_000).compacted();
     assert_eq!(asked.transcript[0], Message::user("fix the build"), "the summary knows what it is about");
-    let TailCut::InsideSegment(InsideSegment { anchor: 0, tail }) = done.cut else {
+    let TailCut::InsideSegment(InsideSegment { anchor: Some(0), tail }) = done.cut else {
         panic!("{:?}", done.cut)
     };
     assert!(tail > 1 && done.kept.starts_with(&[0, 1]));
@@ -249,6 +249,19 @@ fn an_earlier_summary_goes_in_as_such_and_is_not_summarized_again() {
     assert_eq!(asked.previous, Some(earlier));
     assert_eq!(done.replaced.first(), Some(&0));
     assert_eq!(asked.transcript.len(), done.replaced.len() - 1);
+}
+
+#[test]
+fn behind_an_earlier_summary_the_model_may_go_on() {
+    // Another tool's compaction kept a range that begins in the middle of a turn.
+    let mut messages = vec![Message::system("be brief"), Message::user("## Summary\nearlier work")];
+    messages.extend(one_user_session(30).into_iter().skip(2));
+    let mut setup = Setup::new(messages, 1_000);
+    setup.session.earlier = Some(EarlierSummary { messages: 1, sections: None });
+    let (done, asked) = setup.compacted();
+    assert_eq!(done.replaced[0], 1, "the new summary takes the place of the old one");
+    assert_eq!(asked.transcript[0], Message::user("## Summary\nearlier work"), "folded in as text");
+    assert!(done.kept.len() > 3);
 }
 
 #[test]
