@@ -113,12 +113,12 @@ pub(super) fn retained_history(input: &Value, expect: &Value) -> Judgment {
 }
 
 pub(super) fn retained_tail_fits(input: &Value, expect: &Value) -> Judgment {
-    let numbers =
-        (number(input, "tail_tokens"), number(input, "max_summary_tokens"), number(input, "input_limit"));
-    match numbers {
-        (Ok(tail), Ok(summary), Ok(limit)) => {
-            Judgment::of_answers(expect, &json!({"fits": fits(tail, summary, limit)}))
-        }
-        _ => Judgment::unreadable(ReadError::Malformed, false),
+    let read = || {
+        let (tail, summary) = (number(input, "tail_tokens")?, number(input, "max_summary_tokens")?);
+        Ok(fits(tail, summary, number(input, "input_limit")?))
+    };
+    match read() {
+        Ok(fits) => Judgment::of_answers(expect, &json!({"fits": fits})),
+        Err(error) => Judgment::unreadable(error, false),
     }
 }
