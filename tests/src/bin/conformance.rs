@@ -2,12 +2,12 @@
 
 #![expect(clippy::print_stderr, reason = "a command line speaks to its terminal")]
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use epitome_tests::conformance::{self, FileReport, Suite, print_reports, suite};
+use epitome_tests::conformance::{self, FileReport, print_reports, suite};
 use epitome_tests::with_deep_stack;
 
 /// Compares our functions with the vectors of a folder; exit code 1 when any answer differs.
@@ -41,22 +41,23 @@ fn run(cli: &Cli) -> Result<bool, Box<dyn std::error::Error>> {
             return Err(format!("{name}: no such file in {}", cli.dir.display()).into());
         }
     }
-    let wanted = |name: &String| cli.names.is_empty() || cli.names.contains(name);
-    let (covered, uncovered): (Vec<_>, Vec<_>) = files
-        .into_iter()
-        .filter(|(name, _)| wanted(name))
-        .map(|(name, path)| (suite(&name), name, path))
-        .partition(|(suite, _, _)| suite.is_some());
+    let mut covered = Vec::new();
+    let mut uncovered = Vec::new();
+    for (name, path) in files {
+        match suite(&name) {
+            _ if !cli.names.is_empty() && !cli.names.contains(&name) => {}
+            Some(suite) => covered.push((suite, path)),
+            None => uncovered.push(name),
+        }
+    }
     let reports = with_deep_stack(|| {
-        let runs = covered.iter().filter_map(|(suite, _, path)| Some((suite.as_ref()?, path)));
-        runs.map(|(suite, path): (&&Suite, _)| conformance::run(suite, path))
-            .collect::<Result<Vec<FileReport>, _>>()
+        let reports = covered.iter().map(|(suite, path)| conformance::run(suite, path));
+        reports.collect::<Result<Vec<FileReport>, _>>()
     })??;
     let mut out = io::stdout().lock();
     print_reports(&mut out, &reports)?;
     if !uncovered.is_empty() {
-        let names: Vec<_> = uncovered.iter().map(|(_, name, _)| name.as_str()).collect();
-        io::Write::write_fmt(&mut out, format_args!("not covered: {}\n", names.join(", ")))?;
+        writeln!(out, "not covered: {}", uncovered.join(", "))?;
     }
     if reports.is_empty() {
         return Err("no covered vector file in this folder".into());

@@ -6,6 +6,7 @@ use epitome_sessionruntime::{
 };
 use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, repair, write};
 
+use super::case_file::Document;
 use super::expectation::check;
 use super::session_policy::{SessionPolicy, read_policy};
 use super::{Case, CaseError};
@@ -56,7 +57,7 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
     let document = case.document.as_ref().map_err(CaseError::clone)?;
     let original = match read(&document.bytes, &ReadOptions::default(), &mut |_| {}) {
         Ok(session) => session,
-        Err(error) => return Ok(rejected(error)),
+        Err(error) => return Ok(Ran::rejected(error)),
     };
     let SessionPolicy { policy, limits, rearm_below, force } = read_policy(&case.policy)?;
     let answer = case.answer.clone().map(ModelAnswer::new);
@@ -81,21 +82,7 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|_| CaseError::Runtime)?;
     let outcome = runtime.block_on(compact_once(&context, &policy, &ports));
 
-    let before = named(&document.names, &original)?;
-    let whole: Vec<usize> = (0..original.messages().len()).collect();
-    let unchanged = Replacement { summary: None, kept: &whole };
-    let (bytes, _) =
-        write(&original, &unchanged, Format::EpitomeJson).map_err(|_| CaseError::Part("session"))?;
-    let mut ran = Ran {
-        after: matched(&before, session.messages()),
-        before,
-        bytes_unchanged: bytes == document.bytes,
-        outcome: "no_compact",
-        reason: String::new(),
-        tokens: None,
-        below_rearm: false,
-        session: Some(original),
-    };
+    let mut ran = Ran::unchanged(document, original, &session)?;
     match outcome {
         Outcome::LeftAlone { measurement, .. } => {
             ran.tokens = Some(measurement.input_tokens.get());
@@ -111,14 +98,15 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
             ran.reason = refusal.reason.to_string();
         }
         Outcome::Compacted(compaction) => {
+            let (before, after) = (&compaction.before, &compaction.after);
             ran.outcome = "compact";
-            ran.tokens = Some(compaction.before.input_tokens.get());
-            ran.below_rearm = compaction.after.occupancy() < rearm_below;
+            ran.tokens = Some(before.input_tokens.get());
+            ran.below_rearm = after.occupancy() < rearm_below;
             ran.bytes_unchanged = false;
             ran.reason = format!(
                 "{} to {} tokens, {} repair(s)",
-                compaction.before.input_tokens,
-                compaction.after.input_tokens,
+                before.input_tokens,
+                after.input_tokens,
                 repairs.len()
             );
             ran.after = written(&ran.before, &session, &compaction)?;
@@ -127,28 +115,47 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
     Ok(ran)
 }
 
-/// A session that our reader refuses.
-fn rejected(error: ReadError) -> Ran {
-    Ran {
-        before: Vec::new(),
-        after: Vec::new(),
-        bytes_unchanged: true,
-        outcome: "reject_input",
-        reason: error.to_string(),
-        tokens: None,
-        below_rearm: false,
-        session: None,
+impl Ran {
+    /// A session that our reader refuses.
+    fn rejected(error: ReadError) -> Self {
+        Self {
+            before: Vec::new(),
+            after: Vec::new(),
+            bytes_unchanged: true,
+            outcome: "reject_input",
+            reason: error.to_string(),
+            tokens: None,
+            below_rearm: false,
+            session: None,
+        }
+    }
+
+    /// A session that is sent as it was repaired, and whose file stays as it is.
+    fn unchanged(document: &Document, original: Session, repaired: &Session) -> Result<Self, CaseError> {
+        let unusable = CaseError::Part("session");
+        let whole: Vec<usize> = (0..original.messages().len()).collect();
+        let everything = Replacement { summary: None, kept: &whole };
+        let (bytes, _) = write(&original, &everything, Format::EpitomeJson).map_err(|_| unusable.clone())?;
+        let before = named(&document.names, &original).ok_or(unusable)?;
+        Ok(Self {
+            after: matched(&before, repaired.messages()),
+            before,
+            bytes_unchanged: bytes == document.bytes,
+            outcome: "no_compact",
+            reason: String::new(),
+            tokens: None,
+            below_rearm: false,
+            session: Some(original),
+        })
     }
 }
 
-/// The messages of a session as it was read, each with its name.
-fn named(names: &[String], session: &Session) -> Result<Vec<Named>, CaseError> {
+/// The messages of a session as it was read, each with its name; `None` when there are more or fewer names.
+fn named(names: &[String], session: &Session) -> Option<Vec<Named>> {
     let messages = session.messages();
-    if messages.len() != names.len() {
-        return Err(CaseError::Part("session"));
-    }
-    let names = names.iter().cloned();
-    Ok(names.zip(messages.iter().cloned()).map(|(name, message)| Named { name, message }).collect())
+    let pairs = names.iter().cloned().zip(messages.iter().cloned());
+    let named = pairs.map(|(name, message)| Named { name, message }).collect();
+    (messages.len() == names.len()).then_some(named)
 }
 
 /// What stands in the file after a compaction: written, read back, and named by what it equals.
