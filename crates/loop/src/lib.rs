@@ -9,6 +9,7 @@ mod counting;
 mod hustle_name;
 pub mod json_text;
 mod model;
+mod model_definition;
 mod policy;
 mod raw_json;
 mod sections;
@@ -37,6 +38,7 @@ pub use model::{
     ModelKeyError, ModelKeyField, PressureLevel, ResolvedLimits, ZeroLimit, occupancy,
     resolve_context_limits,
 };
+pub use model_definition::{Model, ModelCaps, ModelError, Sampling};
 pub use policy::{
     CompactionPolicy, CompactionPolicyError, CounterPolicy, KeepRecent, PolicyField, Trigger, ValidPolicy,
 };
