@@ -19,13 +19,17 @@ use serde_json::Value;
 pub use case_file::{Case, CaseError};
 
 /// Kinds of faults that are covered, in the words of the case files.
-pub const KINDS: [&str; 8] = [
+pub const KINDS: [&str; 12] = [
+    "byte_limit",
     "image_tokens",
     "markup_and_injection",
     "no_gain",
     "orphan_at_cut",
     "roles_and_noop",
+    "server_tool_pair",
     "special_tokens",
+    "summary_empty",
+    "summary_error_text",
     "tail_budget",
     "unicode_cut",
 ];

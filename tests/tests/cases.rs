@@ -25,6 +25,10 @@ macro_rules! cases {
 }
 
 cases! {
+    bytes_not_tokens: "bytes-not-tokens.json",
+    empty_thinking_only: "empty-thinking-only.json",
+    empty_whitespace: "empty-whitespace.json",
+    errtext_as_summary: "errtext-as-summary.json",
     gain_inflated: "gain-inflated.json",
     gain_tiny_repeated: "gain-tiny-repeated.json",
     image_base64_as_text: "image-base64-as-text.json",
@@ -37,6 +41,7 @@ cases! {
     orphan_ten_parallel: "orphan-ten-parallel.json",
     orphan_use_in_tail: "orphan-use-in-tail.json",
     roles_first_must_be_user: "roles-first-must-be-user.json",
+    servertool_in_turn_search: "servertool-in-turn-search.json",
     special_token_in_text: "special-token-in-text.json",
     tail_sized_with_media_stripped: "tail-sized-with-media-stripped.json",
     tail_two_turns_but_full: "tail-two-turns-but-full.json",

@@ -122,7 +122,7 @@ fn is_legal(messages: &[Message]) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_compaction_is_smaller_legal_and_repeatable(

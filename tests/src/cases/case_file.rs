@@ -65,7 +65,7 @@ impl Case {
             id: string(&value, "id").ok_or(CaseError::Part("id"))?,
             kind: string(&value, "kind").ok_or(CaseError::Part("kind"))?,
             policy: value["policy"].clone(),
-            answer: string(&value["summary"], "text"),
+            answer: answer(&value["summary"]),
             events: list(&value["events"]).to_vec(),
             expect: value["expect"].as_object().cloned().unwrap_or_default(),
             document,
@@ -77,6 +77,14 @@ impl Case {
         let passes = self.events.iter().filter(|event| event["op"] == "pass");
         passes.filter_map(|pass| Some((pass["before"].as_u64()?, pass["after"].as_u64()?))).collect()
     }
+}
+
+/// The text of a model's answer; an answer of other blocks has none, so it is empty.
+fn answer(summary: &Value) -> Option<String> {
+    string(summary, "text").or_else(|| {
+        let texts = summary["blocks"].as_array()?.iter().filter_map(|block| string(block, "text"));
+        Some(texts.collect())
+    })
 }
 
 /// A message in a raw line. Its text stays as it was escaped, broken escapes included.

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use epitome_loop::{Block, Message, Section, SharedText, SummaryRequest, SummarySections, TokenCount};
+use epitome_loop::{
+    Block, Message, Section, SharedText, SummaryRequest, SummarySections, TokenCount, core_json_len,
+};
 use epitome_loopruntime::{Projection, TOOL_RESULT_CODE_POINTS, parse_summary, project};
 use epitome_summarizers::Extractive;
 use epitome_transcripts::{Format, Note, Replacement, write};
@@ -18,6 +20,7 @@ pub(super) fn check(case: &Case, ran: &Ran) -> Result<Vec<String>, CaseError> {
     // Whatever a case expects, a compacted session is one that a provider takes.
     if ran.outcome == "compact" {
         failures.extend(parted_pairs(&ran.after));
+        failures.extend(over_bytes(case, &ran.after));
     }
     for (name, wanted) in &case.expect {
         let fault = match name.as_str() {
@@ -50,6 +53,12 @@ pub(super) fn check(case: &Case, ran: &Ran) -> Result<Vec<String>, CaseError> {
         failures.extend(fault.map(|fault| format!("{name}: {fault}")));
     }
     Ok(failures)
+}
+
+fn over_bytes(case: &Case, messages: &[Named]) -> Option<String> {
+    let limit = case.policy["max_request_bytes"].as_u64()?;
+    let bytes: u64 = messages.iter().map(|named| core_json_len(&named.message)).sum();
+    (bytes > limit).then(|| format!("{bytes} bytes are over the limit of {limit}"))
 }
 
 fn outcome(ran: &Ran, wanted: &Value) -> Option<String> {
