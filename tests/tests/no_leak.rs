@@ -61,6 +61,7 @@ fn errors() -> Vec<Provoked> {
         refused(RequestFingerprint::parse(CANARY)),
         refused(ModelKey::new(CANARY, "").validate()),
         refused(tight_limits().validate()),
+        refused(model().validate()),
         refused(resolve_context_limits(
             &ModelKey::new("", CANARY),
             &tight_limits(),
@@ -147,6 +148,7 @@ fn values_with_content_are_silent_in_debug() {
         format!("{session:?}"),
         format!("{input:?}"),
         format!("{fitted:?}"),
+        format!("{:?}", model()),
         format!("{:?}", transcript()),
         format!("{:?}", exact_counter()),
     ] {
@@ -319,6 +321,11 @@ fn deep() -> Message {
 
 fn tight_limits() -> ContextLimits {
     ContextLimits { window: TokenCount(1), max_input: TokenCount(2), max_output: TokenCount(0) }
+}
+
+fn model() -> Model {
+    let base_url = format!("https://user:{CANARY}@example.com/{CANARY}").into();
+    Model { name: CANARY.into(), base_url, ..Model::default() }
 }
 
 fn largest_usage() -> Usage {
