@@ -41,13 +41,13 @@ pub(crate) struct SystemField {
 }
 
 impl List {
-    /// The list that an array is.
-    pub(crate) fn array(array: Value<'_>, document: Range<usize>) -> Self {
+    /// The list that an array with these elements is.
+    pub(crate) fn array(array: Value<'_>, elements: &[Value<'_>], document: Range<usize>) -> Self {
         let range = array.range();
         Self {
             document,
             inside: range.start + 1..range.end.saturating_sub(1),
-            elements: array.elements().map(Value::range).collect(),
+            elements: elements.iter().map(|value| value.range()).collect(),
             in_array: true,
             system: None,
             reply: None,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::container::{List, whole_field};
+use crate::container::List;
 use crate::json::{Kind, Value};
 
 /// A list of messages with what belongs to it.
@@ -42,13 +42,9 @@ pub(crate) fn conversations<'a>(values: &[Value<'a>], whole: Range<usize>) -> Ve
 
 impl<'a> Conversation<'a> {
     fn of_array(array: Value<'a>, document: Range<usize>) -> Self {
-        Self {
-            object: None,
-            messages: array.elements().collect(),
-            reply: None,
-            requests: 1,
-            list: List::array(array, document),
-        }
+        let messages: Vec<Value<'a>> = array.elements().collect();
+        let list = List::array(array, &messages, document);
+        Self { object: None, messages, reply: None, requests: 1, list }
     }
 
     fn of_request(
@@ -60,8 +56,6 @@ impl<'a> Conversation<'a> {
         let mut conversation = Self::of_array(array, document);
         conversation.object = Some(request);
         conversation.reply = reply;
-        // The reply becomes a message; left where it is, it would be read a second time.
-        conversation.list.reply = REPLY_FIELDS.iter().find_map(|field| whole_field(request, field));
         conversation
     }
 
@@ -76,13 +70,14 @@ impl<'a> Conversation<'a> {
     }
 }
 
-const REPLY_FIELDS: [&str; 1] = ["response"];
+/// The field of a record that holds the reply.
+pub(crate) const REPLY_FIELD: &str = "response";
 const REQUEST_FIELDS: [&str; 3] = ["request_params", "request", "body"];
 const LIST_FIELDS: [&str; 2] = ["messages", "traj"];
 
 fn in_array<'a>(array: Value<'a>, whole: Range<usize>) -> Vec<Conversation<'a>> {
     let Some(first) = array.elements().next() else { return vec![Conversation::of_array(array, whole)] };
-    if first.is_array() {
+    if first.elements().next().is_some_and(Value::is_object) {
         return array.elements().map(|inner| Conversation::of_array(inner, inner.range())).collect();
     }
     if request_of(first).is_some() {
@@ -137,10 +132,11 @@ fn request_of<'a>(record: Value<'a>) -> Option<(Value<'a>, Value<'a>)> {
 }
 
 fn reply_of<'a>(record: Value<'a>) -> Option<Value<'a>> {
-    let reply = record.get("response")?;
+    let reply = record.get(REPLY_FIELD)?;
     matches!(reply.kind(), Kind::Object | Kind::String).then_some(reply)
 }
 
 fn is_message(value: Value<'_>) -> bool {
-    value.has("role") && (value.has("content") || value.has("tool_calls"))
+    let ([role, content, tool_calls], _) = value.find(["role", "content", "tool_calls"]);
+    role.is_some() && content.or(tool_calls).is_some()
 }

@@ -42,21 +42,22 @@ pub(crate) fn foreign_record(values: &[Value<'_>]) -> Option<ForeignFormat> {
 
 fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
     use ForeignFormat as F;
-    let has = |names: &[&str]| names.iter().all(|name| record.has(name));
-    if kind_is(record, &["system"]) && record.get("subtype").is_some_and(|subtype| subtype.is_text("init")) {
+    let keys = Keys::of(record);
+    let has = |names: &[&str]| names.iter().all(|name| keys.get(name).is_some());
+    let kind_is =
+        |kinds: &[&str]| keys.get("type").is_some_and(|kind| kinds.iter().any(|name| kind.is_text(name)));
+    if kind_is(&["system"]) && keys.get("subtype").is_some_and(|subtype| subtype.is_text("init")) {
         Some(F::ClaudeStreamJson)
     } else if has(&["sessionId", "type"]) && (has(&["uuid"]) || has(&["message"]) || has(&["snapshot"]))
-        || kind_is(record, &["summary"]) && has(&["leafUuid"])
-        || kind_is(record, &["file-history-snapshot"])
+        || kind_is(&["summary"]) && has(&["leafUuid"])
+        || kind_is(&["file-history-snapshot"])
     {
         Some(F::ClaudeCode)
-    } else if kind_is(record, &["session_meta", "response_item", "turn_context", "event_msg"])
-        && has(&["payload"])
-    {
+    } else if kind_is(&["session_meta", "response_item", "turn_context", "event_msg"]) && has(&["payload"]) {
         Some(F::CodexRollout)
     } else if has(&["contents"])
-        || record.get("history").is_some_and(|list| first_has(list, "parts"))
-        || record.get("context").is_some_and(|list| first_has(list, "parts"))
+        || keys.get("history").is_some_and(|list| first_has(list, "parts"))
+        || keys.get("context").is_some_and(|list| first_has(list, "parts"))
     {
         Some(F::Gemini)
     } else if has(&["trajectory"]) && (has(&["history"]) || has(&["info"]))
@@ -69,37 +70,52 @@ fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
         || has(&["eval", "samples"])
     {
         Some(F::Inspect)
-    } else if record.get("kind").is_some_and(|kind| kind.inner().ends_with(b"Event"))
+    } else if keys.get("kind").is_some_and(|kind| kind.inner().ends_with(b"Event"))
         || has(&["source", "action", "args"])
         || has(&["source", "observation", "extras"])
     {
         Some(F::OpenHands)
-    } else if has(&["lc", "kwargs"]) || kind_is(record, &["human", "ai"]) {
+    } else if has(&["lc", "kwargs"]) || kind_is(&["human", "ai"]) {
         Some(F::LangChain)
-    } else if record.get("conversations").is_some_and(|list| first_has(list, "from")) {
+    } else if keys.get("conversations").is_some_and(|list| first_has(list, "from")) {
         Some(F::ShareGpt)
     } else if has(&["working_dir", "message_count"])
-        || record.get("conversation").is_some_and(Value::is_array)
-        || record.fields().next().is_some_and(|(_, value)| {
+        || keys.get("conversation").is_some_and(Value::is_array)
+        || keys.0.first().is_some_and(|(_, value)| {
             value.get("input").is_some_and(|input| input.has("system") && input.has("messages"))
         })
     {
         Some(F::Goose)
     } else if has(&["input"]) && !has(&["messages"])
-        || kind_is(record, &["message", "function_call", "function_call_output", "reasoning"])
+        || kind_is(&["message", "function_call", "function_call_output", "reasoning"])
             && !has(&["content", "usage"])
             && !has(&["parentId"])
-        || record.get("object").is_some_and(|object| object.is_text("response"))
+        || keys.get("object").is_some_and(|object| object.is_text("response"))
     {
         Some(F::OpenAiResponses)
     } else if has(&["choices"]) && !has(&["messages"])
-        || kind_is(record, &["message"]) && has(&["content", "usage"])
+        || kind_is(&["message"]) && has(&["content", "usage"])
         || has(&["candidates"])
         || has(&["output", "stopReason"])
     {
         Some(F::ReplyAlone)
     } else {
         None
+    }
+}
+
+/// The fields of a record, collected once: looking for each of many keys in the source takes a walk over the
+/// whole record.
+struct Keys<'a>(Vec<(&'a [u8], Value<'a>)>);
+
+impl<'a> Keys<'a> {
+    fn of(record: Value<'a>) -> Self {
+        // No format that is recognized here has more keys at the top.
+        Self(record.fields().take(100).collect())
+    }
+
+    fn get(&self, name: &str) -> Option<Value<'a>> {
+        self.0.iter().find(|(key, _)| *key == name.as_bytes()).map(|(_, value)| *value)
     }
 }
 
@@ -111,13 +127,14 @@ pub(crate) fn dialect(conversation: &Conversation<'_>) -> Result<Dialect, ReadEr
         }
     }
     let Some(object) = conversation.object else { return Ok(Dialect::OpenAi) };
-    let anthropic_tools = object.get("tools").is_some_and(|tools| first_has(tools, "input_schema"));
-    let claude = object.get("model").is_some_and(|model| model.inner().starts_with(b"claude"));
+    let keys = Keys::of(object);
+    let anthropic_tools = keys.get("tools").is_some_and(|tools| first_has(tools, "input_schema"));
+    let claude = keys.get("model").is_some_and(|model| model.inner().starts_with(b"claude"));
     let anthropic = ["system", "anthropic_version", "mcp_servers", "stop_sequences"];
-    if anthropic_tools || claude || anthropic.iter().any(|name| object.has(name)) {
+    if anthropic_tools || claude || anthropic.iter().any(|name| keys.get(name).is_some()) {
         return Ok(Dialect::Anthropic);
     }
-    if object.has("toolConfig") || object.has("inferenceConfig") {
+    if keys.get("toolConfig").or(keys.get("inferenceConfig")).is_some() {
         return unsupported(ForeignFormat::BedrockConverse);
     }
     Ok(Dialect::OpenAi)
@@ -130,11 +147,20 @@ fn unsupported(format: ForeignFormat) -> Verdict {
 }
 
 fn by_message(message: Value<'_>) -> Option<Verdict> {
-    let ([role, content, tool_calls, parts], _) = message.pick(["role", "content", "tool_calls", "parts"]);
+    let ([role, content, tool_calls, parts, kind, id, call, refusal], _) = message.find([
+        "role",
+        "content",
+        "tool_calls",
+        "parts",
+        "type",
+        "tool_call_id",
+        "function_call",
+        "refusal",
+    ]);
     if parts.is_some() {
         return Some(unsupported(ForeignFormat::Gemini));
     }
-    if role.is_none() && message.get("type").is_some() {
+    if role.is_none() && kind.is_some() {
         return Some(unsupported(ForeignFormat::OpenAiResponses));
     }
     if let Some(call) = tool_calls.and_then(|calls| calls.elements().next()) {
@@ -144,7 +170,7 @@ fn by_message(message: Value<'_>) -> Option<Verdict> {
     }
     let openai_roles = ["system", "developer", "tool", "function"];
     if openai_roles.iter().any(|name| role.is_some_and(|role| role.is_text(name)))
-        || ["tool_call_id", "function_call", "refusal"].iter().any(|key| message.has(key))
+        || id.or(call).or(refusal).is_some()
     {
         return Some(Ok(Dialect::OpenAi));
     }

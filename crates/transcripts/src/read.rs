@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use crate::assembly::Assembly;
-use crate::container::Container;
-use crate::conversation::{Conversation, conversations};
+use crate::container::{Container, whole_field};
+use crate::conversation::{Conversation, REPLY_FIELD, conversations};
 use crate::detect::{Dialect, dialect, foreign, foreign_record, is_pi};
 use crate::json::{Found, Value, Values};
 use crate::{Format, Note, ReadError, Session, anthropic, epitome_json, openai_chat, pi};
@@ -101,7 +101,12 @@ fn map(
     if format == Some(Format::PiSession) {
         return Ok((Format::PiSession, Container::Pi(pi::read(bytes, values, assembly)?)));
     }
-    let found = conversations(values, start..bytes.len());
+    // What is written around other messages must not take damage over.
+    let whole = match (values.first(), values.last()) {
+        (Some(first), Some(last)) if assembly.is_damaged() => first.range().start..last.range().end,
+        _ => start..bytes.len(),
+    };
+    let found = conversations(values, whole);
     let unknown = || match (format, foreign_record(values)) {
         (Some(format), _) => ReadError::NotThisFormat { format },
         (None, Some(format)) => ReadError::NotSupportedYet { format },
@@ -152,9 +157,9 @@ fn read_list(
     if let Some(reply) = conversation.reply {
         reply_message(reply, format, assembly)?;
     }
-    if assembly.len() == had {
-        // A reply that has not become a message stays where it is.
-        list.reply = None;
+    if assembly.len() > had {
+        // Left in its place beside the messages, it would be read a second time.
+        list.reply = conversation.object.and_then(|object| whole_field(object, REPLY_FIELD));
     }
     Ok((format, Container::List(list)))
 }

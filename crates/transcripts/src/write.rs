@@ -229,7 +229,7 @@ fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> {
         [] => (text(list.inside.clone()), &b""[..], None),
         [first, rest @ ..] => {
             let last = rest.last().unwrap_or(first);
-            let between = rest.first().map(|second| text(first.end..second.start));
+            let between = rest.first().map(|second| text(first.end..second.start)).filter(|gap| is_gap(gap));
             (text(list.inside.start..first.start), text(last.end..list.inside.end), between)
         }
     };
@@ -243,7 +243,8 @@ fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> {
             Element::Encoded(_) => None,
         };
         if at > 0 {
-            out.extend_from_slice(neighbors(list, before, original).map_or(separator, text));
+            let gap = neighbors(list, before, original).map(text).filter(|gap| is_gap(gap));
+            out.extend_from_slice(gap.unwrap_or(separator));
         }
         match element {
             Element::Original(Original { range, wrap: (open, close), .. }) => {
@@ -257,6 +258,11 @@ fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> {
     }
     out.extend_from_slice(trail);
     out
+}
+
+/// Whether bytes may stand between two elements; damaged lines may not.
+fn is_gap(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | b','))
 }
 
 /// What stands between two originals that are neighbors in the source.

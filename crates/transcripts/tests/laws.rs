@@ -84,6 +84,19 @@ fn pi(said: &Said) -> Value {
     json!({"type": "message", "timestamp": "2026-01-01T00:00:00.000Z", "message": message})
 }
 
+/// The records of a pi session, each naming the one before it.
+fn pi_tree(said: &[Said]) -> Vec<u8> {
+    let mut session = b"{\"type\":\"session\",\"version\":3,\"id\":\"x\",\"cwd\":\"/\"}\n".to_vec();
+    for (at, said) in said.iter().enumerate() {
+        let mut record = pi(said);
+        record["id"] = json!(format!("{at:08x}"));
+        record["parentId"] = if at == 0 { Value::Null } else { json!(format!("{:08x}", at - 1)) };
+        session.extend(serde_json::to_vec(&record).unwrap());
+        session.push(b'\n');
+    }
+    session
+}
+
 /// A source in each format that holds the messages, the list not empty.
 fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
     let text =
@@ -104,6 +117,7 @@ fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
         text(&json!(list(openai))).unwrap(),
         text(&claude).unwrap(),
         session,
+        pi_tree(said),
         translated,
     ]
 }

@@ -19,7 +19,7 @@ pub(crate) enum Found {
 pub(crate) struct Damage {
     /// The stretch, from the start of the torn value to where reading went on.
     pub(crate) range: Range<usize>,
-    /// The first byte that could not be read.
+    /// The first byte that could not be part of the torn value; it may lie behind the stretch.
     pub(crate) fault: usize,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Values<'a> {
     fn found_damage(&mut self, range: Range<usize>, fault: usize) {
         let range = skip_space(self.source, range.start)..range.end;
         if range.start < range.end {
-            self.ahead.push_back(Found::Damage(Damage { fault: fault.min(range.end), range }));
+            self.ahead.push_back(Found::Damage(Damage { range, fault }));
         }
     }
 

@@ -104,8 +104,13 @@ impl<'a> Value<'a> {
     /// The values of some fields, each the last one of its name; null counts as absent. The second part says
     /// whether one of the names occurred twice.
     pub(crate) fn pick<const N: usize>(self, names: [&str; N]) -> ([Option<Value<'a>>; N], bool) {
+        let (found, twice) = self.find(names);
+        (found.map(|value| value.filter(|value| value.kind() != Kind::Null)), twice)
+    }
+
+    /// As [`Value::pick`], with null where a field is null.
+    pub(crate) fn find<const N: usize>(self, names: [&str; N]) -> ([Option<Value<'a>>; N], bool) {
         let mut found = [None; N];
-        let mut seen = [false; N];
         let mut twice = false;
         for (key, value) in self.fields() {
             let decoded;
@@ -115,10 +120,9 @@ impl<'a> Value<'a> {
                 decoded = Text::default().decode(key).into_owned();
                 decoded.as_bytes()
             };
-            for ((name, slot), seen) in names.iter().zip(&mut found).zip(&mut seen) {
+            for (name, slot) in names.iter().zip(&mut found) {
                 if name.as_bytes() == key {
-                    twice |= std::mem::replace(seen, true);
-                    *slot = (value.kind() != Kind::Null).then_some(value);
+                    twice |= slot.replace(value).is_some();
                 }
             }
         }

@@ -27,6 +27,8 @@ pub(crate) struct Record {
     pub(crate) id: Range<usize>,
     /// The value of its `parentId`; empty where there is none.
     pub(crate) parent: Range<usize>,
+    /// Its message; empty where there is none.
+    pub(crate) message: Range<usize>,
     /// Its number among all values of the file, the header being 0.
     pub(crate) number: usize,
 }
@@ -46,9 +48,9 @@ pub(crate) enum RecordKind {
 
 impl Record {
     fn new(value: Value<'_>, number: usize) -> Self {
-        let ([kind, id], _) = value.pick(["type", "id"]);
+        let ([kind, id, parent, message], _) = value.find(["type", "id", "parentId", "message"]);
         let is = |name: &str| kind.is_some_and(|kind| kind.is_text(name));
-        let parent = value.fields().find(|(key, _)| *key == b"parentId").map(|(_, parent)| parent.range());
+        let range = |value: Option<Value<'_>>| value.map_or(0..0, Value::range);
         let kind = if is("message") || is("custom_message") || is("branch_summary") {
             RecordKind::Message
         } else if is("compaction") {
@@ -61,8 +63,9 @@ impl Record {
         Self {
             range: value.range(),
             kind,
-            id: id.map_or(0..0, Value::range),
-            parent: parent.unwrap_or(0..0),
+            id: range(id),
+            parent: range(parent),
+            message: range(message.filter(|message| message.is_object())),
             number,
         }
     }

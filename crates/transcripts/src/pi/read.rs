@@ -19,7 +19,9 @@ pub(crate) fn read(source: &[u8], values: &[Value<'_>], into: &mut Assembly) -> 
     let header = values.first().ok_or(ReadError::Empty)?;
     let (is_tree, records, left) = path(values, source, into.is_damaged());
     into.note_count(left, |count| Note::OtherBranches { count });
-    let mut reader = Reader { source, into, model: model_of(*header, "modelId"), aborted: 0, side: 0 };
+    let mut reader = Reader { source, into, aborted: 0, side: 0 };
+    let named = records.iter().rev().find_map(|record| reader.model(record));
+    reader.into.model = named.or_else(|| model_of(*header, "modelId"));
 
     let compaction = records.iter().rposition(|record| record.kind == RecordKind::Compaction);
     let mut first = 0;
@@ -33,10 +35,11 @@ pub(crate) fn read(source: &[u8], values: &[Value<'_>], into: &mut Assembly) -> 
     }
     for (at, record) in records.iter().enumerate() {
         let reports_count = compaction.is_none_or(|compaction| at > compaction);
-        reader.record(record, at >= first, reports_count)?;
+        if at >= first {
+            reader.record(record, reports_count)?;
+        }
     }
-    let Reader { model, aborted, side, .. } = reader;
-    into.model = model;
+    let Reader { aborted, side, .. } = reader;
     into.note_count(aborted, |count| Note::AbortedMessages { count });
     into.note_count(side, |count| Note::SideRecords { count });
     Ok(PiFile { header: header.range(), is_tree, records })
@@ -45,7 +48,6 @@ pub(crate) fn read(source: &[u8], values: &[Value<'_>], into: &mut Assembly) -> 
 struct Reader<'a, 'b> {
     source: &'a [u8],
     into: &'b mut Assembly,
-    model: Option<ModelKey>,
     aborted: u64,
     side: u64,
 }
@@ -55,6 +57,19 @@ impl<'a> Reader<'a, '_> {
         Value::new(self.source, record.range.clone())
     }
 
+    fn message_of(&self, record: &Record) -> Option<Value<'a>> {
+        (!record.message.is_empty()).then(|| Value::new(self.source, record.message.clone()))
+    }
+
+    /// The model that a record names: one that was switched to, or one that answered.
+    fn model(&self, record: &Record) -> Option<ModelKey> {
+        match record.kind {
+            RecordKind::Message => model_of(self.message_of(record)?, "model"),
+            RecordKind::Side => model_of(self.value(record), "modelId"),
+            RecordKind::Compaction | RecordKind::Label => None,
+        }
+    }
+
     fn summary(&mut self, record: &Record) {
         let summary = self.value(record).get("summary");
         let blocks: Vec<Block> = blocks::text(self.into.faults.string(summary)).into_iter().collect();
@@ -62,31 +77,26 @@ impl<'a> Reader<'a, '_> {
         self.into.derived_prefix = 1;
     }
 
-    fn record(&mut self, record: &Record, is_sent: bool, reports_count: bool) -> Result<(), ReadError> {
-        let value = self.value(record);
+    fn record(&mut self, record: &Record, reports_count: bool) -> Result<(), ReadError> {
         match record.kind {
             RecordKind::Message => {}
             RecordKind::Compaction => return Ok(()),
             RecordKind::Label | RecordKind::Side => {
-                self.side += u64::from(is_sent);
-                if value.get("type").is_some_and(|kind| kind.is_text("model_change")) {
-                    self.model = model_of(value, "modelId").or(self.model.take());
-                }
+                self.side += 1;
                 return Ok(());
             }
         }
-        let message = value.get("message");
-        if let Some(message) = message {
-            self.model = model_of(message, "model").or(self.model.take());
-        }
-        if !is_sent {
-            return Ok(());
-        }
-        let mapped = match message {
+        let mapped = match self.message_of(record) {
             Some(message) => self.message(message, record.number)?,
-            None => self.entry(value),
+            None => {
+                let entry = self.entry(self.value(record));
+                self.side += u64::from(entry.is_none());
+                entry
+            }
         };
-        let Some(mapped) = mapped else { return Ok(()) };
+        let Some(mapped) = mapped else {
+            return Ok(());
+        };
         let index = self.into.len();
         if let Message::Assistant { usage: Some(usage), .. } = &mapped
             && reports_count
@@ -106,23 +116,22 @@ impl<'a> Reader<'a, '_> {
     }
 
     fn message(&mut self, message: Value<'_>, number: usize) -> Result<Option<Message>, ReadError> {
-        if !message.is_object() {
-            return Err(ReadError::NotAMessage { message: number });
-        }
         let faults = &mut self.into.faults;
-        let [role, content, summary] = faults.pick(message, ["role", "content", "summary"]);
+        let [role, content, summary, api, usage, id, is_error] =
+            faults.pick(message, ["role", "content", "summary", "api", "usage", "toolCallId", "isError"]);
         let role = role.ok_or(ReadError::NotAMessage { message: number })?;
         let is = |name: &str| role.is_text(name);
         if is("user") || is("custom") || is("hookMessage") {
             let blocks = blocks::content(content, "", faults).into();
             Ok(Some(Message::User { blocks }))
         } else if is("assistant") {
-            let mapped = assistant(message, content, faults);
-            let is_empty = mapped.blocks().is_empty();
-            self.aborted += u64::from(is_empty);
-            Ok((!is_empty).then_some(mapped))
+            let api = faults.string(api);
+            let signature = if api.starts_with("anthropic") { crate::anthropic::SIGNATURE } else { &api };
+            let blocks = blocks::content(content, signature, faults);
+            self.aborted += u64::from(blocks.is_empty());
+            let usage = usage.and_then(self::usage);
+            Ok((!blocks.is_empty()).then(|| Message::Assistant { blocks: blocks.into(), usage }))
         } else if is("toolResult") {
-            let [id, is_error] = faults.pick(message, ["toolCallId", "isError"]);
             Ok(Some(Message::ToolResult {
                 blocks: blocks::content(content, "", faults).into(),
                 tool_use_id: faults.string(id).into(),
@@ -141,14 +150,6 @@ impl<'a> Reader<'a, '_> {
             Err(ReadError::UnknownRole { message: number })
         }
     }
-}
-
-fn assistant(message: Value<'_>, content: Option<Value<'_>>, faults: &mut Faults) -> Message {
-    let [api, usage] = faults.pick(message, ["api", "usage"]);
-    let api = faults.string(api);
-    let signature = if api.starts_with("anthropic") { crate::anthropic::SIGNATURE } else { api.as_str() };
-    let blocks = blocks::content(content, signature, faults).into();
-    Message::Assistant { blocks, usage: usage.and_then(self::usage) }
 }
 
 /// The user's own shell command, as text of the user.

@@ -1,0 +1,176 @@
+//! Formats are told apart by their content.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+use epitome_transcripts::{
+    ForeignFormat as F, Format, Note, ReadError, ReadOptions, Replacement, read, write,
+};
+
+fn format_of(source: &str) -> Result<Format, ReadError> {
+    read(source.as_bytes(), &ReadOptions::default(), &mut |_| {}).map(|session| session.format())
+}
+
+#[test]
+fn supported_formats_are_found() {
+    for (source, format) in [
+        ("[]", Format::OpenAiChat),
+        ("\u{feff}[{\"role\":\"user\",\"content\":\"hi\"}]", Format::OpenAiChat),
+        (r#"{"messages":[{"role":"user","content":"hi"}],"model":"gpt-5"}"#, Format::OpenAiChat),
+        (r#"{"role":"user","content":"hi"}"#, Format::OpenAiChat),
+        (
+            "{\"role\":\"user\",\"content\":\"hi\"}\r\n{\"role\":\"assistant\",\"content\":\"ho\"}\r\n",
+            Format::OpenAiChat,
+        ),
+        (r#"[{"role":"user","content":[{"type":"image_url","image_url":{"url":"u"}}]}]"#, Format::OpenAiChat),
+        (r#"{"messages":[{"role":"user","content":"hi"}],"model":"anthropic/claude-x"}"#, Format::OpenAiChat),
+        (r#"{"messages":[{"role":"user","content":"hi"}],"model":"claude-x"}"#, Format::AnthropicMessages),
+        (r#"{"system":"s","messages":[{"role":"user","content":"hi"}]}"#, Format::AnthropicMessages),
+        (
+            r#"[{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"n","input":{}}]}]"#,
+            Format::AnthropicMessages,
+        ),
+        (r#"{"type":"session","id":"s","cwd":"/"}"#, Format::PiSession),
+        (r#"{"epitome":1,"messages":[]}"#, Format::EpitomeJson),
+    ] {
+        assert_eq!(format_of(source), Ok(format), "{source}");
+    }
+}
+
+#[test]
+fn foreign_formats_are_named() {
+    for (source, format) in [
+        (
+            r#"{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":"x"}}"#,
+            F::ClaudeCode,
+        ),
+        (
+            "{\n \"type\": \"summary\",\n \"summary\": \"t\",\n \"leafUuid\": \"l\"\n}\n{\n \"type\": \"user\"\n}",
+            F::ClaudeCode,
+        ),
+        (r#"{"type":"system","subtype":"init","tools":[]}"#, F::ClaudeStreamJson),
+        (r#"{"timestamp":"t","type":"session_meta","payload":{}}"#, F::CodexRollout),
+        (r#"{"model":"gpt-5","input":[{"role":"user","content":"x"}]}"#, F::OpenAiResponses),
+        (r#"[{"role":"user","content":[{"type":"input_text","text":"x"}]}]"#, F::OpenAiResponses),
+        (r#"[{"role":"user","content":"x"},{"type":"function_call","call_id":"c"}]"#, F::OpenAiResponses),
+        (r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#, F::Gemini),
+        (r#"[{"role":"user","parts":[{"text":"x"}]}]"#, F::Gemini),
+        (
+            r#"{"messages":[{"role":"user","content":[{"text":"x"}]}],"inferenceConfig":{}}"#,
+            F::BedrockConverse,
+        ),
+        (r#"{"trajectory":[],"history":[],"info":{}}"#, F::SweAgent),
+        (r#"{"kind":"MessageEvent","source":"user"}"#, F::OpenHands),
+        (r#"{"messages":[{"role":"user","content":"x"}],"events":[],"epoch":1}"#, F::Inspect),
+        (
+            r#"[{"role":"assistant","content":"","tool_calls":[{"id":"a","function":"bash","arguments":{}}]}]"#,
+            F::Inspect,
+        ),
+        ("{\"working_dir\":\"/\",\"message_count\":1}\n{\"role\":\"user\",\"content\":[]}", F::Goose),
+        (r#"[{"lc":1,"type":"constructor","id":[],"kwargs":{}}]"#, F::LangChain),
+        (r#"[{"type":"human","data":{"content":"x"}}]"#, F::LangChain),
+        (r#"[{"id":"1","conversations":[{"from":"human","value":"x"}]}]"#, F::ShareGpt),
+        (r#"{"schema_version":"1","steps":[]}"#, F::Atif),
+        (r#"{"choices":[{"message":{"role":"assistant","content":"x"}}]}"#, F::ReplyAlone),
+        (r#"{"type":"message","role":"assistant","content":[],"usage":{}}"#, F::ReplyAlone),
+    ] {
+        assert_eq!(format_of(source), Err(ReadError::NotSupportedYet { format }), "{source}");
+    }
+}
+
+#[test]
+fn what_is_no_transcript_is_refused() {
+    assert_eq!(format_of(" \n\t"), Err(ReadError::Empty));
+    assert_eq!(format_of("user: hi"), Err(ReadError::Syntax { line: 1, offset: 0 }));
+    assert_eq!(
+        format_of("[\n{\"role\":\"user\",\n \"content\":"),
+        Err(ReadError::Syntax { line: 3, offset: 29 })
+    );
+    for source in ["1", "\"text\"", "{}", "[1,2]", "[{\"a\":1}]", "{\"a\":1}\n{\"b\":2}"] {
+        assert_eq!(format_of(source), Err(ReadError::UnknownFormat), "{source}");
+    }
+    assert_eq!(format_of("{\"epitome\":2,\"messages\":[]}"), Err(ReadError::UnknownVersion { version: 2 }));
+}
+
+#[test]
+fn a_format_that_was_asked_for_is_not_guessed() {
+    let source = br#"{"messages":[{"role":"user","content":"hi"}]}"#;
+    let read_as =
+        |format| read(source, &ReadOptions { format: Some(format), conversation: None }, &mut |_| {});
+    assert_eq!(read_as(Format::AnthropicMessages).unwrap().format(), Format::AnthropicMessages);
+    for format in [Format::PiSession, Format::EpitomeJson] {
+        assert_eq!(read_as(format).unwrap_err(), ReadError::NotThisFormat { format });
+    }
+}
+
+#[test]
+fn one_of_several_conversations_is_chosen() {
+    let source = br#"[{"reward":0,"traj":[{"role":"user","content":"one"}]},
+        {"reward":1,"traj":[{"role":"user","content":"two"},{"role":"assistant","content":"2"}]}]"#;
+    let read_one = |conversation| read(source, &ReadOptions { format: None, conversation }, &mut |_| {});
+    assert_eq!(read_one(None).unwrap_err(), ReadError::Conversations { count: 2 });
+    assert_eq!(read_one(Some(2)).unwrap_err(), ReadError::NoSuchConversation { index: 2, count: 2 });
+    let second = read_one(Some(1)).unwrap();
+    assert_eq!(second.messages().len(), 2);
+    let (written, _) =
+        write(&second, &Replacement { summary: Some("s"), kept: &[1] }, second.format()).unwrap();
+    let expected =
+        r#"{"reward":1,"traj":[{"role":"user","content":"s"},{"role":"assistant","content":"2"}]}"#;
+    assert_eq!(String::from_utf8(written).unwrap(), expected);
+}
+
+#[test]
+fn a_reply_joins_its_request_once() {
+    let source = br#"{"messages":[{"role":"user","content":"2+2?"}],"response":{"choices":[{"message":{"role":"assistant","content":"4","tool_calls":null}}],"usage":{"prompt_tokens":9,"completion_tokens":1}},"cost":1.50}"#;
+    let session = read(source, &ReadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(session.messages().len(), 2);
+    let usage = session.reported_usage().unwrap();
+    assert_eq!((usage.message, usage.context_tokens.get()), (1, 10));
+    let (written, _) =
+        write(&session, &Replacement { summary: Some("s"), kept: &[1] }, session.format()).unwrap();
+    assert_eq!(
+        String::from_utf8(written).unwrap(),
+        r#"{"messages":[{"role":"user","content":"s"},{"role":"assistant","content":"4"}],"cost":1.50}"#
+    );
+    let unread = br#"{"messages":[{"role":"user","content":"2+2?"}],"response":"four"}"#;
+    let session = read(unread, &ReadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(session.notes(), [Note::ReplyNotRead]);
+    let (written, _) =
+        write(&session, &Replacement { summary: Some("s"), kept: &[] }, session.format()).unwrap();
+    assert!(written.ends_with(br#""response":"four"}"#));
+}
+
+#[test]
+fn damage_is_told_and_not_written_again() {
+    let source = "{\"role\":\"user\",\"content\":\"a\"}\n{\"role\":\"assi\n\0\0\0\n{\"role\":\"assistant\",\"content\":\"b\"}\n{\"role\":\"user\",\"content\":\"c\"}\n{\"ro";
+    let session = read(source.as_bytes(), &ReadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(session.messages().len(), 3);
+    assert_eq!(
+        session.notes(),
+        [
+            Note::Damaged { line: 2, offset: 30, bytes: 13 },
+            Note::Damaged { line: 3, offset: 44, bytes: 3 },
+            Note::Damaged { line: 6, offset: 113, bytes: 4 },
+        ]
+    );
+    let (written, _) =
+        write(&session, &Replacement { summary: Some("s"), kept: &[0, 1, 2] }, session.format()).unwrap();
+    let lines: Vec<&str> = std::str::from_utf8(&written).unwrap().lines().collect();
+    assert_eq!(lines.len(), 4);
+    assert!(lines.iter().all(|line| line.starts_with("{\"role\":") && line.ends_with("\"}")));
+}
+
+#[test]
+fn nesting_is_bounded() {
+    let nest = |levels: usize| {
+        let inner = "{\"type\":\"tool_result\",\"tool_use_id\":\"n\",\"content\":[".repeat(levels);
+        format!(
+            "{{\"epitome\":1,\"messages\":[{{\"role\":\"user\",\"content\":[{inner}{}]}}]}}",
+            "]}".repeat(levels)
+        )
+    };
+    assert_eq!(format_of(&nest(128)), Ok(Format::EpitomeJson));
+    assert_eq!(format_of(&nest(129)), Err(ReadError::TooDeep { message: 0 }));
+    assert_eq!(format_of(&nest(100_000)), Err(ReadError::TooDeep { message: 0 }));
+    let deep = "[".repeat(300_000) + &"]".repeat(300_000);
+    assert_eq!(format_of(&deep), Err(ReadError::UnknownFormat));
+}
