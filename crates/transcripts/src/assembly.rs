@@ -32,9 +32,9 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// Begins with the notes of the stage before.
-    pub(crate) fn new(notes: Vec<Note>) -> Self {
-        Self { notes, ..Self::default() }
+    /// Nothing yet.
+    pub(crate) fn new() -> Self {
+        Self::default()
     }
 
     /// How many messages there are.

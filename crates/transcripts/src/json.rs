@@ -4,11 +4,13 @@
 //! value stands in the file, keys that occur twice, and escapes of half a surrogate pair.
 
 mod scan;
+mod source;
 mod stream;
 mod string;
 mod value;
 mod writer;
 
+pub(crate) use source::Source;
 pub(crate) use stream::{Found, Values};
 pub(crate) use string::{Text, raw_json, sendable};
 pub(crate) use value::{Kind, Value};

@@ -54,26 +54,31 @@ fn decode(inner: &[u8]) -> Option<SharedBytes> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::Source;
 
-    fn string(json: &str) -> Value<'_> {
-        Value::new(json.as_bytes(), 0..json.len())
+    fn base64(json: &str) -> Option<SharedBytes> {
+        super::base64(Source::small(json.as_bytes()).whole())
+    }
+
+    fn data_address(json: &str) -> Option<(String, SharedBytes)> {
+        super::data_address(Source::small(json.as_bytes()).whole())
     }
 
     #[test]
     fn reads_base64_in_the_spellings_that_occur() {
         for spelling in [r#""YWI=""#, r#""YWI""#, r#""YW\nI=""#, r#""YWI=\n""#] {
-            assert_eq!(base64(string(spelling)).unwrap().as_slice(), b"ab", "{spelling}");
+            assert_eq!(base64(spelling).unwrap().as_slice(), b"ab", "{spelling}");
         }
-        assert!(base64(string(r#""not base64!""#)).is_none());
-        assert!(base64(string("12")).is_none());
+        assert!(base64(r#""not base64!""#).is_none());
+        assert!(base64("12").is_none());
     }
 
     #[test]
     fn reads_data_addresses() {
-        let (media_type, data) = data_address(string(r#""data:image\/png;name=x;base64,YWI=""#)).unwrap();
+        let (media_type, data) = data_address(r#""data:image\/png;name=x;base64,YWI=""#).unwrap();
         assert_eq!((media_type.as_str(), data.as_slice()), ("image/png", &b"ab"[..]));
-        assert!(data_address(string(r#""https://example.com/a.png""#)).is_none());
-        assert!(data_address(string(r#""data:text/plain,abc""#)).is_none());
+        assert!(data_address(r#""https://example.com/a.png""#).is_none());
+        assert!(data_address(r#""data:text/plain,abc""#).is_none());
         assert_eq!(to_data_address("image/png", b"ab"), "data:image/png;base64,YWI=");
     }
 }

@@ -1,12 +1,13 @@
 //! From bytes to a session.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::assembly::Assembly;
 use crate::container::{Container, whole_field};
 use crate::conversation::{Conversation, REPLY_FIELD, conversations};
 use crate::detect::{Dialect, dialect, foreign, foreign_record, is_pi};
-use crate::json::{Found, Value, Values};
+use crate::json::{Found, Source, Value, Values};
 use crate::{Format, Note, ReadError, Session, anthropic, epitome_json, openai_chat, pi};
 
 /// How to read.
@@ -31,27 +32,28 @@ pub fn read(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Session, ReadError> {
     let start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    let mut assembly = Assembly::new(Vec::new());
-    let values = values(bytes, start, &mut assembly, progress)?;
-    progress(bytes.len() as u64);
-    let (format, container) = map(bytes, start, &values, options, &mut assembly)?;
+    let mut assembly = Assembly::new();
+    let mut stream = Values::new(bytes, start);
+    let ranges = ranges(bytes, &mut stream, &mut assembly, progress)?;
+    let source = stream.into_source();
+    let values: Vec<Value<'_>> = ranges.into_iter().map(|range| source.value(range)).collect();
+    let (format, container) = map(&source, start, &values, options, &mut assembly)?;
     Ok(assembly.finish(Arc::from(bytes), format, container))
 }
 
-/// Every JSON value of the input; damage becomes notes.
-fn values<'a>(
-    bytes: &'a [u8],
-    start: usize,
+/// Where the JSON values of the input stand; damage becomes notes.
+fn ranges(
+    bytes: &[u8],
+    stream: &mut Values<'_>,
     assembly: &mut Assembly,
     progress: &mut dyn FnMut(u64),
-) -> Result<Vec<Value<'a>>, ReadError> {
-    let mut values = Vec::new();
+) -> Result<Vec<Range<usize>>, ReadError> {
+    let mut ranges = Vec::new();
     let mut first_fault = None;
     let (mut line, mut counted) = (1, 0);
-    let mut stream = Values::new(bytes, start);
     while let Some(found) = stream.next() {
         match found {
-            Found::Value(range) => values.push(Value::new(bytes, range)),
+            Found::Value(range) => ranges.push(range),
             Found::Damage(damage) => {
                 line += lines(bytes, counted, damage.range.start);
                 counted = damage.range.start;
@@ -60,23 +62,24 @@ fn values<'a>(
                     offset: damage.range.start as u64,
                     bytes: damage.range.len() as u64,
                 });
-                first_fault.get_or_insert(ReadError::Syntax {
+                first_fault.get_or_insert_with(|| ReadError::Syntax {
                     line: line + lines(bytes, counted, damage.fault),
                     offset: damage.fault as u64,
                 });
             }
         }
-        progress(stream.position() as u64);
+        progress(stream.reached() as u64);
     }
+    progress(bytes.len() as u64);
     match first_fault {
-        Some(fault) if values.is_empty() => Err(fault),
-        None if values.is_empty() => Err(ReadError::Empty),
-        _ => Ok(values),
+        Some(fault) if ranges.is_empty() => Err(fault),
+        None if ranges.is_empty() => Err(ReadError::Empty),
+        _ => Ok(ranges),
     }
 }
 
 fn map(
-    bytes: &[u8],
+    source: &Source<'_>,
     start: usize,
     values: &[Value<'_>],
     options: &ReadOptions,
@@ -99,12 +102,12 @@ fn map(
         },
     };
     if format == Some(Format::PiSession) {
-        return Ok((Format::PiSession, Container::Pi(pi::read(bytes, values, assembly)?)));
+        return Ok((Format::PiSession, Container::Pi(pi::read(source, values, assembly)?)));
     }
     // What is written around other messages must not take damage over.
     let whole = match (values.first(), values.last()) {
         (Some(first), Some(last)) if assembly.is_damaged() => first.range().start..last.range().end,
-        _ => start..bytes.len(),
+        _ => start..source.bytes().len(),
     };
     let found = conversations(values, whole);
     let unknown = || match (format, foreign_record(values)) {
@@ -167,10 +170,13 @@ fn read_list(
 /// Takes a reply as the last message. Some logs hold it as the text of its JSON.
 fn reply_message(reply: Value<'_>, format: Format, assembly: &mut Assembly) -> Result<(), ReadError> {
     let text = assembly.faults.string(Some(reply));
-    let (reply, is_in_source) = match Values::new(text.as_bytes(), 0).next() {
-        Some(Found::Value(range)) => (Value::new(text.as_bytes(), range), false),
-        _ => (reply, true),
+    let mut stream = Values::new(text.as_bytes(), 0);
+    let inner = match stream.next() {
+        Some(Found::Value(range)) => Some(range),
+        _ => None,
     };
+    let source = stream.into_source();
+    let (reply, is_in_source) = inner.map_or((reply, true), |range| (source.value(range), false));
     match format {
         Format::AnthropicMessages => anthropic::reply_message(reply, is_in_source, assembly),
         Format::OpenAiChat => openai_chat::reply_message(reply, assembly),

@@ -6,7 +6,7 @@ use epitome_loop::{Block, Message, RawJson, Role, ToolResult, ToolUse};
 
 use super::{CALLER, SIGNATURE};
 use crate::call_id;
-use crate::json::{Array, Object, Value, array, object, sendable};
+use crate::json::{Array, Object, Source, Value, array, object, sendable};
 use crate::loss::{LEFT_OUT, LossKind, Losses};
 use crate::write::Item;
 
@@ -52,10 +52,10 @@ pub(crate) fn encode_system(items: &[Item], losses: &mut Losses) -> Option<Vec<u
 /// Tool definitions. Functions of OpenAI become tools; others that have no schema are left out.
 pub(crate) fn encode_tools(tools: &[RawJson], losses: &mut Losses) -> Vec<Vec<u8>> {
     let encoded = tools.iter().map(|tool| {
-        let source = tool.as_str().as_bytes();
-        let value = Value::new(source, 0..source.len());
+        let source = Source::small(tool.as_str().as_bytes());
+        let value = source.whole();
         if value.has("input_schema") {
-            return Some(source.to_vec());
+            return Some(source.bytes().to_vec());
         }
         let function = value.get("function").unwrap_or(value);
         let ([name, description, parameters], _) = function.pick(["name", "description", "parameters"]);

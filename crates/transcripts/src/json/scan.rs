@@ -4,17 +4,13 @@ use std::ops::Range;
 
 /// Checks the value that starts at `start` (no white space before it) and says where it ends.
 ///
-/// Text inside strings is checked for control characters and escapes; whether it is UTF-8 is looked at when
-/// it is read.
+/// `closed` is told of every object, array and string in it where it stands, inner ones first; keys are not
+/// told. Text inside strings is checked for control characters and escapes; whether it is UTF-8 is looked at
+/// when it is read.
 ///
 /// # Errors
 /// The offset of the first byte that cannot be part of the value; the length of `source` when it ends early.
-pub(crate) fn scan(source: &[u8], start: usize) -> Result<usize, usize> {
-    scan_noting(source, start, |_| {})
-}
-
-/// As [`scan`], and tells of every object and array in it where it stands, inner ones first.
-pub(super) fn scan_noting(
+pub(super) fn scan(
     source: &[u8],
     start: usize,
     mut closed: impl FnMut(Range<usize>),
@@ -43,7 +39,11 @@ pub(super) fn scan_noting(
                     continue;
                 }
             }
-            Some(b'"') => at = string(source, at)?,
+            Some(b'"') => {
+                let began = at;
+                at = string(source, at)?;
+                closed(began..at);
+            }
             Some(b'-' | b'0'..=b'9') => at = number(source, at)?,
             Some(b't') => at = literal(source, at, b"true")?,
             Some(b'f') => at = literal(source, at, b"false")?,
@@ -201,12 +201,16 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn end_of(source: &[u8], start: usize) -> Result<usize, usize> {
+        scan(source, start, |_| {})
+    }
+
     #[test]
     fn deep_nesting_takes_no_stack() {
         let deep = [b"[".repeat(1_000_000), b"]".repeat(1_000_000)].concat();
-        assert_eq!(scan(&deep, 0), Ok(2_000_000));
+        assert_eq!(end_of(&deep, 0), Ok(2_000_000));
         assert_eq!(skip_value(&deep, 0), 2_000_000);
-        assert_eq!(scan(deep.get(..1_500_000).unwrap(), 0), Err(1_500_000));
+        assert_eq!(end_of(deep.get(..1_500_000).unwrap(), 0), Err(1_500_000));
     }
 
     #[test]
@@ -223,7 +227,7 @@ mod tests {
             ("-", 1),
             ("1.e", 2),
         ] {
-            assert_eq!(scan(text.as_bytes(), 0), Err(fault), "{text:?}");
+            assert_eq!(end_of(text.as_bytes(), 0), Err(fault), "{text:?}");
         }
     }
 
@@ -252,7 +256,7 @@ mod tests {
                 if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
             let text = text.unwrap();
             let source = format!("[{text}]{tail}");
-            prop_assert_eq!(scan(source.as_bytes(), 0), Ok(text.len() + 2));
+            prop_assert_eq!(end_of(source.as_bytes(), 0), Ok(text.len() + 2));
             prop_assert_eq!(skip_value(source.as_bytes(), 1), text.len() + 1);
         }
 
@@ -260,7 +264,7 @@ mod tests {
         fn accepts_exactly_what_serde_json_accepts(text in "[\\[\\]{}\",:0-9eE+\\-. tfn\\\\ua-f\n]{0,12}") {
             let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok();
             let start = skip_space(text.as_bytes(), 0);
-            let ours = scan(text.as_bytes(), start)
+            let ours = end_of(text.as_bytes(), start)
                 .is_ok_and(|end| skip_space(text.as_bytes(), end) == text.len());
             prop_assert_eq!(ours, theirs);
         }

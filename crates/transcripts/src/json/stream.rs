@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use super::scan::{scan, scan_noting, skip_space};
+use super::scan::{scan, skip_space};
+use super::source::{LONG, Source};
 
 /// What stands next in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,17 +35,33 @@ pub(crate) struct Values<'a> {
     at: usize,
     /// What was found behind damage while the way on was looked for.
     ahead: VecDeque<Found>,
+    /// Where long values stand.
+    long: Vec<Range<usize>>,
 }
 
 impl<'a> Values<'a> {
     /// Reads from an offset on.
     pub(crate) fn new(source: &'a [u8], at: usize) -> Self {
-        Self { source, at, ahead: VecDeque::new() }
+        Self { source, at, ahead: VecDeque::new(), long: Vec::new() }
     }
 
     /// How far it has read.
-    pub(crate) fn position(&self) -> usize {
+    pub(crate) fn reached(&self) -> usize {
         self.at
+    }
+
+    /// The source, with a way past the long values that were found in it.
+    pub(crate) fn into_source(self) -> Source<'a> {
+        Source::new(self.source, self.long)
+    }
+
+    fn scan(&mut self, start: usize) -> Result<usize, usize> {
+        let long = &mut self.long;
+        scan(self.source, start, |value| {
+            if value.len() >= LONG {
+                long.push(value);
+            }
+        })
     }
 
     /// Queues what can be read of a stretch at whose `fault` the value that begins at `start` broke off.
@@ -72,7 +89,7 @@ impl<'a> Values<'a> {
         // back two bytes from the fault. Each try begins at or behind the last fault, which keeps it linear.
         let mut from = from.max(fault.saturating_sub(2));
         while let Some(next) = next_object(self.source, from, line_end) {
-            let reached = match scan(self.source, next) {
+            let reached = match self.scan(next) {
                 Ok(end) if self.ends_well(end) => {
                     self.found_damage(start..next, fault);
                     self.ahead.push_back(Found::Value(next..end));
@@ -92,7 +109,7 @@ impl<'a> Values<'a> {
     fn whole_objects(&self, start: usize, fault: usize) -> Vec<Range<usize>> {
         let mut whole: Vec<Range<usize>> = Vec::new();
         let seen = self.source.get(..fault).unwrap_or_default();
-        let _broken_off = scan_noting(seen, start, |value| {
+        let _broken_off = scan(seen, start, |value| {
             if seen.get(value.start..).is_some_and(|text| text.starts_with(b"{\""))
                 && self.ends_well(value.end)
             {
@@ -134,7 +151,7 @@ impl Iterator for Values<'_> {
             self.at = start + zeros;
             return Some(Found::Damage(Damage { range: start..start + zeros, fault: start }));
         }
-        match scan(self.source, start) {
+        match self.scan(start) {
             Ok(end) => {
                 self.at = end;
                 Some(Found::Value(start..end))

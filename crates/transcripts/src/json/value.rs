@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use super::scan::{skip_space, skip_string, skip_value};
+use super::scan::{skip_space, skip_string};
+use super::source::Source;
 use super::string::Text;
 
-/// A value of a source that [`super::scan`] has accepted. Copying it copies three numbers.
+/// A value of a source that the scan has accepted. Copying it copies three numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Value<'a> {
-    source: &'a [u8],
+    source: &'a Source<'a>,
     start: usize,
     end: usize,
 }
@@ -26,8 +27,8 @@ pub(crate) enum Kind {
 }
 
 impl<'a> Value<'a> {
-    /// The value at a range that `scan` has accepted.
-    pub(crate) fn new(source: &'a [u8], range: Range<usize>) -> Self {
+    /// The value at a range that the scan has accepted.
+    pub(super) fn new(source: &'a Source<'a>, range: Range<usize>) -> Self {
         Self { source, start: range.start, end: range.end }
     }
 
@@ -38,12 +39,12 @@ impl<'a> Value<'a> {
 
     /// Its bytes.
     pub(crate) fn bytes(self) -> &'a [u8] {
-        self.source.get(self.start..self.end).unwrap_or_default()
+        self.source.bytes().get(self.start..self.end).unwrap_or_default()
     }
 
     /// What it is.
     pub(crate) fn kind(self) -> Kind {
-        match self.source.get(self.start) {
+        match self.source.bytes().get(self.start) {
             Some(b'{') => Kind::Object,
             Some(b'[') => Kind::Array,
             Some(b'"') => Kind::String,
@@ -67,13 +68,13 @@ impl<'a> Value<'a> {
     pub(crate) fn elements(self) -> impl Iterator<Item = Value<'a>> {
         let mut at = if self.is_array() { self.start + 1 } else { self.end };
         std::iter::from_fn(move || {
-            at = skip_space(self.source, at);
+            at = skip_space(self.source.bytes(), at);
             if at + 1 >= self.end {
                 return None;
             }
-            let end = skip_value(self.source, at);
+            let end = self.source.end_of(at);
             let element = Value { source: self.source, start: at, end };
-            at = skip_space(self.source, end) + 1;
+            at = skip_space(self.source.bytes(), end) + 1;
             Some(element)
         })
     }
@@ -87,16 +88,16 @@ impl<'a> Value<'a> {
     pub(crate) fn fields_with_places(self) -> impl Iterator<Item = (&'a [u8], Value<'a>, usize)> {
         let mut at = if self.is_object() { self.start + 1 } else { self.end };
         std::iter::from_fn(move || {
-            at = skip_space(self.source, at);
+            at = skip_space(self.source.bytes(), at);
             if at + 1 >= self.end {
                 return None;
             }
             let place = at;
-            let key_end = skip_string(self.source, at);
-            let key = self.source.get(at + 1..key_end.saturating_sub(1)).unwrap_or_default();
-            let start = skip_space(self.source, skip_space(self.source, key_end) + 1);
-            let end = skip_value(self.source, start);
-            at = skip_space(self.source, end) + 1;
+            let key_end = skip_string(self.source.bytes(), at);
+            let key = self.source.bytes().get(at + 1..key_end.saturating_sub(1)).unwrap_or_default();
+            let start = skip_space(self.source.bytes(), skip_space(self.source.bytes(), key_end) + 1);
+            let end = self.source.end_of(start);
+            at = skip_space(self.source.bytes(), end) + 1;
             Some((key, Value { source: self.source, start, end }, place))
         })
     }
@@ -152,7 +153,7 @@ impl<'a> Value<'a> {
 
     /// A string without its quotes, as it stands.
     pub(crate) fn inner(self) -> &'a [u8] {
-        self.source.get(self.start + 1..self.end.saturating_sub(1)).unwrap_or_default()
+        self.source.bytes().get(self.start + 1..self.end.saturating_sub(1)).unwrap_or_default()
     }
 
     /// A number that is whole, not negative and fits.
@@ -168,27 +169,27 @@ impl<'a> Value<'a> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::scan::scan;
     use super::*;
-
-    fn value(source: &str) -> Value<'_> {
-        Value::new(source.as_bytes(), 0..scan(source.as_bytes(), 0).unwrap())
-    }
 
     #[test]
     fn fields_and_elements_are_walked_in_place() {
-        let object = value("{ \"a\" : [ 1 , {\"x\":\"]\"} , \"q\\\"\" ] ,\"b\":null, \"c\":-1e3}");
+        let source = Source::small(b"{ \"a\" : [ 1 , {\"x\":\"]\"} , \"q\\\"\" ] ,\"b\":null, \"c\":-1e3}");
+        let object = source.whole();
         let array = object.get("a").unwrap();
         let elements: Vec<_> = array.elements().map(Value::bytes).collect();
         assert_eq!(elements, [&b"1"[..], b"{\"x\":\"]\"}", b"\"q\\\"\""]);
         assert!(object.get("b").is_none() && object.has("b"));
         assert_eq!(object.get("c").unwrap().bytes(), b"-1e3");
-        assert_eq!(value("[ ]").elements().count() + value("{ }").fields().count(), 0);
+        for empty in ["[ ]", "{ }", "1", " null "] {
+            let source = Source::small(empty.as_bytes());
+            assert_eq!(source.whole().elements().count() + source.whole().fields().count(), 0);
+        }
     }
 
     #[test]
     fn the_last_of_two_equal_keys_wins_and_is_reported() {
-        let (found, twice) = value(r#"{"role":"user","r\u006fle":"assistant"}"#).pick(["role", "content"]);
+        let source = Source::small(br#"{"role":"user","r\u006fle":"assistant"}"#);
+        let (found, twice) = source.whole().pick(["role", "content"]);
         assert!(twice);
         assert!(found[0].unwrap().is_text("assistant") && found[1].is_none());
     }

@@ -7,7 +7,7 @@ use epitome_loop::{Block, Message, RawJson, Role, ToolUse};
 use super::CUSTOM_CALL;
 use crate::call_id;
 use crate::faults::Faults;
-use crate::json::{Array, Kind, Object, Value, object};
+use crate::json::{Array, Kind, Object, Source, object};
 use crate::loss::{LEFT_OUT, LossKind, Losses};
 use crate::media;
 use crate::write::Item;
@@ -22,12 +22,12 @@ pub(crate) fn encode(items: &[Item], same: bool, losses: &mut Losses) -> Vec<Vec
 /// Tool definitions. Those of Anthropic become functions; others that are no functions are left out.
 pub(crate) fn encode_tools(tools: &[RawJson], losses: &mut Losses) -> Vec<Vec<u8>> {
     let encoded = tools.iter().map(|tool| {
-        let source = tool.as_str().as_bytes();
-        let value = Value::new(source, 0..source.len());
+        let source = Source::small(tool.as_str().as_bytes());
+        let value = source.whole();
         let ([function, name, description, schema], _) =
             value.pick(["function", "name", "description", "input_schema"]);
         if function.is_some() {
-            return Some(source.to_vec());
+            return Some(source.bytes().to_vec());
         }
         let (Some(name), Some(schema)) = (name, schema) else {
             losses.add(LossKind::Tool);
@@ -269,8 +269,8 @@ fn refusal(block: &Block) -> Option<&str> {
 /// The string that the arguments were read from: the text of a JSON string, anything else as it stands.
 fn arguments(input: Option<&RawJson>) -> String {
     let Some(input) = input else { return "{}".to_owned() };
-    let source = input.as_str().as_bytes();
-    let value = Value::new(source, 0..source.len());
+    let source = Source::small(input.as_str().as_bytes());
+    let value = source.whole();
     match value.kind() {
         Kind::String => Faults::default().string(Some(value)),
         _ => input.as_str().to_owned(),

@@ -6,18 +6,22 @@ use super::blocks;
 use super::path::{PiFile, Record, RecordKind, path};
 use crate::assembly::{Assembly, as_it_stands};
 use crate::faults::Faults;
-use crate::json::Value;
+use crate::json::{Source, Value};
 use crate::{Note, ReadError};
 
 /// Reads a session into the assembly.
 ///
 /// The context is the newest compaction's summary as a user message, the records from the first one it kept
 /// up to it, and the records behind it. Without a compaction it is every record on the way to the newest.
-pub(crate) fn read(source: &[u8], values: &[Value<'_>], into: &mut Assembly) -> Result<PiFile, ReadError> {
+pub(crate) fn read(
+    source: &Source<'_>,
+    values: &[Value<'_>],
+    into: &mut Assembly,
+) -> Result<PiFile, ReadError> {
     let stray = values.iter().filter(|value| !value.is_object()).count();
     into.note_count(stray as u64, |count| Note::StrayValues { count });
     let header = values.first().ok_or(ReadError::Empty)?;
-    let (is_tree, records, left) = path(values, source, into.is_damaged());
+    let (is_tree, records, left) = path(values, source.bytes(), into.is_damaged());
     into.note_count(left, |count| Note::OtherBranches { count });
     let mut reader = Reader { source, into, aborted: 0, side: 0 };
     let named = records.iter().rev().find_map(|record| reader.model(record));
@@ -28,7 +32,7 @@ pub(crate) fn read(source: &[u8], values: &[Value<'_>], into: &mut Assembly) -> 
     if let Some(at) = compaction
         && let Some(record) = records.get(at)
     {
-        first = first_kept(reader.value(record), &records, source).map_or(at, |first| first.min(at));
+        first = first_kept(reader.value(record), &records, source.bytes()).map_or(at, |first| first.min(at));
         let before = records.iter().take(first).filter(|record| record.kind == RecordKind::Message).count();
         reader.into.note_count(before as u64, |count| Note::BeforeCompaction { count });
         reader.summary(record);
@@ -46,7 +50,7 @@ pub(crate) fn read(source: &[u8], values: &[Value<'_>], into: &mut Assembly) -> 
 }
 
 struct Reader<'a, 'b> {
-    source: &'a [u8],
+    source: &'a Source<'a>,
     into: &'b mut Assembly,
     aborted: u64,
     side: u64,
@@ -54,11 +58,11 @@ struct Reader<'a, 'b> {
 
 impl<'a> Reader<'a, '_> {
     fn value(&self, record: &Record) -> Value<'a> {
-        Value::new(self.source, record.range.clone())
+        self.source.value(record.range.clone())
     }
 
     fn message_of(&self, record: &Record) -> Option<Value<'a>> {
-        (!record.message.is_empty()).then(|| Value::new(self.source, record.message.clone()))
+        (!record.message.is_empty()).then(|| self.source.value(record.message.clone()))
     }
 
     /// The model that a record names: one that was switched to, or one that answered.

@@ -12,7 +12,7 @@ use epitome_loop::{Message, ModelKey, TokenCount, tail_estimate};
 use super::encode::Encoder;
 use super::path::{PiFile, Record, RecordKind};
 use crate::Session;
-use crate::json::{Object, Value, object};
+use crate::json::{Object, Source, object};
 use crate::loss::Losses;
 use crate::write::{Item, Piece};
 
@@ -162,7 +162,8 @@ impl<'a> Writer<'a> {
     }
 
     fn names_written_record(&self, label: &Record) -> bool {
-        let value = Value::new(&self.session.source, label.range.clone());
+        let source = Source::small(&self.session.source);
+        let value = source.value(label.range.clone());
         value.get("targetId").is_some_and(|target| self.written_ids.contains(target.bytes()))
     }
 
@@ -248,7 +249,9 @@ impl<'a> Writer<'a> {
     }
 
     fn remember_time(&mut self, range: &std::ops::Range<usize>) {
-        let value = Value::new(&self.session.source, range.clone());
+        let session = self.session;
+        let source = Source::small(&session.source);
+        let value = source.value(range.clone());
         if let Some(time) = value.get("timestamp") {
             self.time = time.bytes().to_vec();
         }
