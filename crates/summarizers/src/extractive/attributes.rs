@@ -25,8 +25,8 @@ pub(crate) const ATTRIBUTES: [Attribute; 12] = [
         values: Some(ValueKinds::of(&[ValueKind::Money])),
         is_unique: false,
         neutral: &[
-            "budget", "spend", "spending", "cost", "expens", "ceil", "ceiling", "capp", "capped", "limit",
-            "dollar", "never", "hard",
+            "budget", "spend", "spending", "cost", "expens", "ceil", "ceiling", "cap", "capp", "capped",
+            "limit", "dollar", "never", "hard",
         ],
     },
     Attribute {

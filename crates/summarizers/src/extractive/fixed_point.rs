@@ -38,12 +38,22 @@ pub(crate) fn log2_in_256ths(number: u64) -> u32 {
     256 * whole + part
 }
 
-/// What a score is worth per byte used: the score divided by the fourth root of the length. Short statements
-/// rank higher, but not so much that scraps win.
+/// What a score is worth for the bytes it takes: the score divided by the fourth root of the length. Short
+/// statements rank higher, but not so much that scraps win.
 pub(crate) fn rank(score: Score, bytes: usize) -> i64 {
-    let bytes = (bytes.max(24) as u64).min(1 << 20);
-    let fourth_root_in_1024ths = (bytes << 40).isqrt().isqrt() as i64;
-    i64::from(score) * 1024 * 1024 / fourth_root_in_1024ths
+    (i64::from(score) << 20) / fourth_root_in_1024ths(bytes)
+}
+
+/// What a score is worth where every byte counts: the score divided by the fourth root of the length, three
+/// times.
+pub(crate) fn rank_when_tight(score: Score, bytes: usize) -> i64 {
+    let cube = i128::from(fourth_root_in_1024ths(bytes)).pow(3);
+    ((i128::from(score) << 50) / cube) as i64
+}
+
+fn fourth_root_in_1024ths(bytes: usize) -> i64 {
+    let bytes = (bytes as u64).clamp(24, 1 << 20);
+    (bytes << 40).isqrt().isqrt() as i64
 }
 
 #[cfg(test)]
@@ -77,5 +87,8 @@ mod tests {
         assert_eq!(rank(1000, 81) / 1024, 1000 / 3);
         assert!(rank(1000, 100) > rank(1000, 200));
         assert!(rank(1000, usize::MAX) > 0);
+        assert!(rank_when_tight(i32::MAX, 1) > rank_when_tight(1000, 100));
+        assert!(rank_when_tight(1000, 100) > rank_when_tight(2000, 300));
+        assert!(rank(1000, 100) < rank(2000, 300));
     }
 }

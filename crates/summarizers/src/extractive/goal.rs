@@ -123,6 +123,15 @@ pub(crate) fn raise_latest(all: &mut [Statement<'_>], last_user: Option<usize>) 
             statement.score = statement.score.max(2500);
         }
     }
+    // What a tool returned last is where the work stands.
+    let last_message = all.iter().map(|statement| statement.place.message).max();
+    for statement in
+        all.iter_mut().rev().take_while(|statement| Some(statement.place.message) == last_message)
+    {
+        if statement.origin == Origin::Tool {
+            statement.score += 800;
+        }
+    }
     let last_assistant = all
         .iter()
         .rev()

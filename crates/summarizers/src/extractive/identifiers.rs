@@ -28,6 +28,7 @@ pub(crate) struct Identifier {
     pub(crate) kind: ValueKind,
     sources: u8,
     mentions: u32,
+    first_message: usize,
     last_message: usize,
 }
 
@@ -107,6 +108,7 @@ impl Identifiers {
                 kind,
                 sources: 0,
                 mentions: 0,
+                first_message: message,
                 last_message: message,
             });
             self.all.len() - 1
@@ -121,6 +123,11 @@ impl Identifiers {
 }
 
 impl Identifier {
+    /// The messages of its first and last mention, by index.
+    pub(crate) fn span(&self) -> (usize, usize) {
+        (self.first_message, self.last_message)
+    }
+
     fn has(&self, source: Source) -> bool {
         self.sources & source as u8 != 0
     }

@@ -38,6 +38,10 @@ pub(crate) fn ledger_lines(
     }
     let (mut files, mut ids) = (String::new(), String::new());
     for (_, identifier) in reading.identifiers.ranked(reading.conversation.messages) {
+        let (first, last) = identifier.span();
+        if is_within(abandoned, first, last) {
+            continue;
+        }
         let (line, name) = match identifier.kind {
             ValueKind::Path => (&mut files, FILES),
             _ => (&mut ids, IDS),
@@ -72,8 +76,7 @@ fn call_line(reading: &Reading<'_>, abandoned: &AbandonedSpans, said: &str, room
     let mut seen_values = KeySet::default();
     let last_message = reading.conversation.messages;
     for call in reading.calls.iter().rev().take(LOOK_BACK) {
-        let message = call.message as u32 + 1;
-        let is_abandoned = abandoned.iter().any(|&(first, last)| (first..=last).contains(&message));
+        let is_abandoned = is_within(abandoned, call.message, call.message);
         // A failure at the very end is where the work stands.
         let is_past_failure = call.has_failed && call.message + 3 < last_message;
         if is_abandoned || is_past_failure || !seen_calls.insert(identity(call)) {
@@ -101,6 +104,11 @@ fn call_line(reading: &Reading<'_>, abandoned: &AbandonedSpans, said: &str, room
         seen_values.extend(values.iter().map(|value| key(value.to_lowercase().as_bytes())));
     }
     (listed > 0).then_some(line)
+}
+
+/// Whether the messages from `first` to `last` are all part of one stretch of abandoned work.
+fn is_within(abandoned: &AbandonedSpans, first: usize, last: usize) -> bool {
+    abandoned.iter().any(|span| span.contains(&first) && span.contains(&last))
 }
 
 /// `name(value, value)`, long values cut.

@@ -7,8 +7,6 @@ use super::statement::Statement;
 
 /// So many statements of each section are considered, however long the conversation is.
 const LARGEST_POOL: usize = 4096;
-/// A statement below this score is never considered.
-const LEAST_SCORE: Score = 350;
 /// A statement from this score on is worth selecting.
 pub(crate) const WORTH_SELECTING: Score = 600;
 
@@ -27,7 +25,7 @@ impl<'t> Pool<'t> {
             self.openings.push(statement);
             return;
         }
-        if statement.score <= LEAST_SCORE {
+        if statement.score <= 0 {
             return;
         }
         let at = index_of(statement.section);

@@ -133,7 +133,9 @@ impl Conversation {
         } else if has(Cues::OPEN) {
             (Section::OpenItems, 1400 + weighted(1400, recency))
         } else if has(Cues::DECISION) {
-            (Section::Decisions, 1600 + weighted(800, recency))
+            // A change of course matters more than one more step on it.
+            let turns = if has(Cues::OVERRIDE) { 900 } else { 0 };
+            (Section::Decisions, 1600 + turns + weighted(800, recency))
         } else if has(Cues::STATE) {
             (Section::State, 1000 + weighted(1400, recency))
         } else if !statement.values.is_empty() {

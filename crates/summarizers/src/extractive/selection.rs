@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use epitome_loop::{SUMMARY_FRAME_BYTES, Section, SharedText, SummarySections, rendered_item_len};
 
 use super::cues::Cues;
-use super::fixed_point::rank;
+use super::fixed_point::{rank, rank_when_tight};
 use super::goal::{Goal, NO_GOAL};
 use super::ledger::{ITEM_BYTES, ledger_lines};
 use super::pool::{WORTH_SELECTING, index_of};
@@ -15,7 +15,7 @@ use super::statement::{Origin, Place, Statement};
 use super::statements::sentences;
 use super::supersession::AbandonedSpans;
 use super::values::{ValueKind, ValueKinds};
-use super::words::{Key, KeySet};
+use super::words::{Key, KeySet, Known};
 
 /// Shares of the budget, in percent, that a section may take while others still wait, in the order of
 /// [`Section::ALL`].
@@ -32,13 +32,12 @@ const MUST_HAVE: i32 = 3500;
 /// What is left after everything else goes to statements of at least this score.
 const WORTH_FILLING: i32 = 900;
 
-/// Everything that can be selected, ranked.
+/// Everything that can be selected.
 pub(crate) struct Candidates<'r, 't> {
     reading: &'r Reading<'t>,
     abandoned: &'r AbandonedSpans,
     goal: &'r Goal<'t>,
-    /// Best first.
-    ranked: Vec<Candidate<'r, 't>>,
+    all: Vec<Candidate<'r, 't>>,
 }
 
 struct Candidate<'r, 't> {
@@ -61,36 +60,44 @@ pub(crate) struct Selection {
 }
 
 impl<'r, 't> Candidates<'r, 't> {
-    /// Ranks the statements.
+    /// Takes the statements that are worth selecting.
     pub(crate) fn new(reading: &'r Reading<'t>, abandoned: &'r AbandonedSpans, goal: &'r Goal<'t>) -> Self {
         let is_goal = |statement: &Statement<'_>| {
             goal.is_moved && goal.statements.iter().any(|one| one.place == statement.place)
         };
-        let mut ranked: Vec<(i64, &'r Statement<'t>)> = reading
+        let all: Vec<_> = reading
             .statements
             .iter()
             .filter(|one| !one.is_retired && one.score >= WORTH_SELECTING && !is_goal(one))
-            .map(|one| (rank(one.score, one.text.len()), one))
+            .map(|statement| Candidate { statement, normal: OnceCell::new(), tight: OnceCell::new() })
             .collect();
-        // Best first; of equal ones the newer message first, in a message the earlier line first.
-        ranked.sort_by_key(|(rank, one)| {
-            (std::cmp::Reverse(*rank), std::cmp::Reverse(one.place.message), one.place.line)
+        Self { reading, abandoned, goal, all }
+    }
+
+    /// The candidates, best first; of equal ones the newer message first, in a message the earlier line.
+    fn ranked(&self, pressure: Pressure) -> Vec<&Candidate<'r, 't>> {
+        let mut ranked: Vec<_> = self.all.iter().collect();
+        ranked.sort_by_cached_key(|one| {
+            let (score, place) = (one.statement.score, one.statement.place);
+            let worth = match pressure {
+                Pressure::Normal => rank(score, one.statement.text.len()),
+                Pressure::Tight => rank_when_tight(score, one.shaped(pressure).bytes),
+            };
+            (std::cmp::Reverse(worth), std::cmp::Reverse(place.message), place.line)
         });
-        let candidate =
-            |(_, statement)| Candidate { statement, normal: OnceCell::new(), tight: OnceCell::new() };
-        Self { reading, abandoned, goal, ranked: ranked.into_iter().map(candidate).collect() }
+        ranked
     }
 
     /// Selects for a rendered summary of at most `bytes` bytes, which must hold the frame and two bytes.
     pub(crate) fn select(&self, bytes: usize) -> Selection {
         let room = bytes.saturating_sub(SUMMARY_FRAME_BYTES);
-        let must_haves = self.ranked.iter().filter(|one| one.statement.score >= MUST_HAVE);
+        let must_haves = self.all.iter().filter(|one| one.statement.score >= MUST_HAVE);
         let needed: usize = must_haves.map(|one| one.shaped(Pressure::Normal).bytes).sum();
         let pressure = if needed > room { Pressure::Tight } else { Pressure::Normal };
         let mut draft = Draft::new(room, pressure);
         draft.add_goal(self.goal);
         let ledger_room = if self.reading.uses_tools { room * LEDGER_SHARE / 100 } else { 0 };
-        let waiting = draft.add_by_share(self.ranked.iter().collect(), room.saturating_sub(ledger_room));
+        let waiting = draft.add_by_share(self.ranked(pressure), room.saturating_sub(ledger_room));
         if ledger_room > 40 {
             let left = room.saturating_sub(draft.used + draft.marks_owed(Section::State));
             let extra = left.saturating_sub(ledger_room) / 2;
@@ -185,8 +192,9 @@ impl Draft {
         // The state needs a byte as well.
         let room = self.room.saturating_sub(self.used + 1);
         let tight = shortened(statement, Pressure::Tight);
-        let text = if !says_goal(statement) && rendered_item_len(&tight) > share(8) {
-            fit_rendered(&tight, share(8).min(room))
+        let vague = share(if self.pressure == Pressure::Tight { 5 } else { 8 });
+        let text = if !says_goal(statement) && rendered_item_len(&tight) > vague {
+            fit_rendered(&tight, vague.min(room))
         } else if self.pressure == Pressure::Tight
             && rendered_item_len(&tight) > share(30)
             && !matches!(statement.origin, Origin::Previous(_))
@@ -356,7 +364,7 @@ fn says_goal(statement: &Statement<'_>) -> bool {
     matches!(statement.origin, Origin::Previous(_))
         || statement.label.is_some()
         || statement.has(Cues::NEW_GOAL)
-        || statement.score >= 2000
+        || statement.first_word.any(Known::IMPERATIVE)
         || statement.has_value(SPECIFIC)
 }
 

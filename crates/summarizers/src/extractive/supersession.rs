@@ -10,7 +10,7 @@ use epitome_loop::Section;
 
 use super::attributes::{ATTRIBUTES, Attribute};
 use super::cues::Cues;
-use super::fixed_point::rarity;
+use super::fixed_point::{Score, rarity};
 use super::phrases::each_cue;
 use super::reading::Reading;
 use super::scoring::assignment_key;
@@ -24,8 +24,11 @@ const LOOK_BACK: usize = 64;
 /// So many of the latest statements with a word are compared in the generic rule, which is the loosest.
 const GENERIC_LOOK_BACK: usize = 8;
 
-/// Messages of work that the assistant gave up, first and last included, in the numbering of places.
-pub(crate) type AbandonedSpans = Vec<(u32, u32)>;
+/// A correction is worth so much less than what it corrects, unless its own words make it worth more.
+const CORRECTION_DISCOUNT: Score = 1500;
+
+/// Stretches of work that the assistant gave up, by message index.
+pub(crate) type AbandonedSpans = Vec<std::ops::Range<usize>>;
 
 /// Retires superseded statements and drops those that are retired or worth nothing. Returns the spans of
 /// abandoned work.
@@ -197,7 +200,8 @@ impl Rules<'_, '_> {
                 statement.is_retired = true;
             }
         }
-        self.abandoned.push((first, last));
+        // A place counts messages from one.
+        self.abandoned.push((first as usize).saturating_sub(1)..last as usize);
     }
 
     /// A later `key = value` retires the earlier one with the same key.
@@ -234,7 +238,7 @@ impl Rules<'_, '_> {
                     && may_replace(this.origin, self.all[earlier].origin)
                     && value_keys(&self.all[earlier].values) != value_keys(&this.values)
                 {
-                    self.all[earlier].is_retired = true;
+                    self.replace(earlier, at);
                 }
             }
             if !self.all[at].origin.has_authority() {
@@ -250,6 +254,18 @@ impl Rules<'_, '_> {
         }
     }
 
+    /// Retires a statement in favor of a later version. A correction is worth almost as much as what it
+    /// corrects, and what corrects a rule is a rule.
+    fn replace(&mut self, old: usize, new: usize) {
+        self.all[old].is_retired = true;
+        let (section, score) = (self.all[old].section, self.all[old].score);
+        let heir = &mut self.all[new];
+        heir.score = heir.score.max(score - CORRECTION_DISCOUNT);
+        if section == Section::Constraints && heir.origin.has_authority() {
+            heir.section = Section::Constraints;
+        }
+    }
+
     fn replace_mentions(&mut self, attribute: &Attribute, new: &Mention, mentions: &[Mention]) {
         let updates = self.all[new.at].has(Cues::UPDATE);
         for old in mentions.iter().rev().take(LOOK_BACK) {
@@ -260,7 +276,7 @@ impl Rules<'_, '_> {
                 || shared(&old.qualifiers, &new.qualifiers).next().is_some()
                 || new.qualifiers.is_empty() && (updates || old.qualifiers.is_empty());
             if is_same {
-                self.all[old.at].is_retired = true;
+                self.replace(old.at, new.at);
             }
         }
     }
@@ -283,7 +299,7 @@ impl Rules<'_, '_> {
         let replaced: Vec<usize> =
             candidates.into_iter().filter(|&old| self.is_other_version(&self.all[old], this)).collect();
         for old in replaced {
-            self.all[old].is_retired = true;
+            self.replace(old, at);
         }
         for &word in &self.all[at].words {
             by_word.entry(word).or_default().push(at);

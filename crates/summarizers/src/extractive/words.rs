@@ -142,7 +142,7 @@ const CLASSES: &[(Known, &str)] = &[
     (
         Known::STOP,
         "a an the of to in on for and or but is are was were be been being am it its this that these those \
-         we us our ours you your yours i me my mine he she they them their his her with as at by from so if \
+         we us our ours you your yours i me my mine he she they them their his her with without as at by from so if \
          then than into onto about over under up down out off again there here what which who whom when \
          where why how all any both each few more most other some such no nor not only own same too very \
          can will just should now do does did doing have has had having would could may might must shall \
@@ -171,7 +171,11 @@ const CLASSES: &[(Known, &str)] = &[
          limit remember ignore leave focus fix implement create build find update remove delete rename \
          refactor test deploy plan book cancel change review explain summarize list prefer exclude skip \
          apply log document store set name move migrate revert print output translate convert compare \
-         recommend address investigate debug ensure confirm notify escalate redact pin lock",
+         recommend address investigate debug ensure confirm notify escalate redact pin lock port configure integrate optimize \
+         improve clean upgrade install rewrite extend handle prepare analyze generate download evaluate \
+         resolve reproduce diagnose adjust split extract replace simplify enable disable connect organize \
+         tell help look compute calculate solve rework continue finish complete submit publish sort filter \
+         validate transform undo restore get take",
     ),
     (
         Known::CONVENTION,
