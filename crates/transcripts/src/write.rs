@@ -54,7 +54,8 @@ pub(crate) enum Piece {
 /// In the session's own format, originals whose messages are all kept and unchanged are written byte for
 /// byte, and what stands around the messages stays as it is. Without a summary, with everything kept and
 /// nothing changed, the output equals the input. Otherwise, of a log of requests the newest request is
-/// written, with its reply as the last message. In another format everything is encoded anew, and the report counts what did not fit.
+/// written, with its reply as the last message. In another format everything is encoded anew, and the report
+/// counts what did not fit.
 ///
 /// # Errors
 /// [`WriteError`] when the replacement is not one of this session.
@@ -119,7 +120,11 @@ fn pieces(session: &Session, replacement: &Replacement<'_>, verbatim: bool) -> V
             encode(&mut pieces, Item { message: Message::user(summary), is_summary: true });
         }
         let Some(index) = next else { return pieces };
-        let whole = if verbatim { whole_original(session, kept) } else { None };
+        // The provider ignores what stands before its own compaction item, the new summary included.
+        let hides_summary = replacement.summary.is_some()
+            && session.format == Format::AnthropicMessages
+            && is_earlier_summary(session, index);
+        let whole = if verbatim && !hides_summary { whole_original(session, kept) } else { None };
         let (_, rest) = kept.split_at(whole.map_or(1, |(_, messages)| messages));
         if let Some((original, _)) = whole {
             pieces.push(Piece::Original { original, message: index });

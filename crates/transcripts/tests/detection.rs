@@ -174,3 +174,24 @@ fn nesting_is_bounded() {
     let deep = "[".repeat(300_000) + &"]".repeat(300_000);
     assert_eq!(format_of(&deep), Err(ReadError::UnknownFormat));
 }
+
+#[test]
+fn the_example_in_the_documentation_is_read() {
+    let page = include_str!("../../../docs/transcripts.md");
+    let (_, rest) = page.split_once("```json\n").unwrap();
+    let (example, _) = rest.split_once("```").unwrap();
+    let session = read(example.as_bytes(), &ReadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!((session.format(), session.messages().len()), (Format::EpitomeJson, 4));
+    assert_eq!((session.leading_system(), session.derived_prefix(), session.tools().len()), (1, 1, 1));
+}
+
+#[test]
+fn a_summary_is_not_hidden_behind_the_compaction_of_a_provider() {
+    let source = include_bytes!("fixtures/anthropic-compaction.json");
+    let session = read(source, &ReadOptions::default(), &mut |_| {}).unwrap();
+    let all = Replacement { summary: Some("s"), kept: &[0, 1, 2, 3, 4] };
+    let (written, _) = write(&session, &all, session.format()).unwrap();
+    assert!(!String::from_utf8(written.clone()).unwrap().contains("compaction"));
+    let back = read(&written, &ReadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!(back.messages().len(), 6);
+}
