@@ -9,6 +9,7 @@ mod conversation;
 mod detect;
 mod epitome_json;
 mod error;
+mod event_stream;
 mod faults;
 mod format;
 mod json;

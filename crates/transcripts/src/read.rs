@@ -8,7 +8,7 @@ use crate::container::{Container, whole_field};
 use crate::conversation::{Conversation, REPLY_FIELD, conversations};
 use crate::detect::{Dialect, dialect, foreign, foreign_record, is_pi};
 use crate::json::{Found, Source, Value, Values};
-use crate::{Format, Note, ReadError, Session, anthropic, epitome_json, openai_chat, pi};
+use crate::{Format, Note, ReadError, Session, anthropic, epitome_json, event_stream, openai_chat, pi};
 
 /// How to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -167,10 +167,12 @@ fn read_list(
     Ok((format, Container::List(list)))
 }
 
-/// Takes a reply as the last message. Some logs hold it as the text of its JSON.
+/// Takes a reply as the last message. Some logs hold it as the text of its JSON, or as the stream of events in
+/// which it came.
 fn reply_message(reply: Value<'_>, format: Format, assembly: &mut Assembly) -> Result<(), ReadError> {
     let text = assembly.faults.string(Some(reply));
-    let mut stream = Values::new(text.as_bytes(), 0);
+    let text = event_stream::assemble(&text).unwrap_or_else(|| text.into_bytes());
+    let mut stream = Values::new(&text, 0);
     let inner = match stream.next() {
         Some(Found::Value(range)) => Some(range),
         _ => None,
