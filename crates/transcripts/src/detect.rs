@@ -11,9 +11,15 @@ pub(crate) enum Dialect {
     Anthropic,
 }
 
-/// Whether a source is a pi session: its first record says so.
+/// Whether a source is a pi session: its first record says so, or, when that is damaged, holds a message as pi
+/// does.
 pub(crate) fn is_pi(values: &[Value<'_>]) -> bool {
-    values.first().is_some_and(|first| kind_is(*first, &["session"]) && first.has("id"))
+    values.first().is_some_and(|first| {
+        let ([kind, id, message, session], _) = first.find(["type", "id", "message", "sessionId"]);
+        let is = |name: &str| kind.is_some_and(|kind| kind.is_text(name));
+        is("session") && id.is_some()
+            || is("message") && message.is_some_and(|message| message.has("role")) && session.is_none()
+    })
 }
 
 /// The foreign format of a source, by the keys of its first record.
@@ -119,12 +125,28 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// How the messages of a conversation are to be read, by the first decisive mark in them.
+/// How the messages of a conversation are to be read.
+///
+/// What only one format can have decides: calls beside the content, and results as messages of their own. Then
+/// the first block that tells, since tools put system messages before messages of Anthropic too.
 pub(crate) fn dialect(conversation: &Conversation<'_>) -> Result<Dialect, ReadError> {
+    let mut by_content = None;
+    let mut has_system = false;
     for message in &conversation.messages {
-        if let Some(found) = by_message(*message) {
-            return found;
+        match mark(*message, by_content.is_none()) {
+            Some(Mark::Shape(verdict)) => return verdict,
+            Some(Mark::Content(verdict)) => {
+                by_content.get_or_insert(verdict);
+            }
+            Some(Mark::System) => has_system = true,
+            None => {}
         }
+    }
+    if let Some(verdict) = by_content {
+        return verdict;
+    }
+    if has_system {
+        return Ok(Dialect::OpenAi);
     }
     let Some(object) = conversation.object else { return Ok(Dialect::OpenAi) };
     let keys = Keys::of(object);
@@ -146,7 +168,17 @@ fn unsupported(format: ForeignFormat) -> Verdict {
     Err(ReadError::NotSupportedYet { format })
 }
 
-fn by_message(message: Value<'_>) -> Option<Verdict> {
+/// What tells the formats apart in one message.
+enum Mark {
+    /// Its keys or its role.
+    Shape(Verdict),
+    /// A block of its content.
+    Content(Verdict),
+    /// It is a system message, which Anthropic does not have.
+    System,
+}
+
+fn mark(message: Value<'_>, look_inside: bool) -> Option<Mark> {
     let ([role, content, tool_calls, parts, kind, id, call, refusal], _) = message.find([
         "role",
         "content",
@@ -158,23 +190,26 @@ fn by_message(message: Value<'_>) -> Option<Verdict> {
         "refusal",
     ]);
     if parts.is_some() {
-        return Some(unsupported(ForeignFormat::Gemini));
+        return Some(Mark::Shape(unsupported(ForeignFormat::Gemini)));
     }
     if role.is_none() && kind.is_some() {
-        return Some(unsupported(ForeignFormat::OpenAiResponses));
+        return Some(Mark::Shape(unsupported(ForeignFormat::OpenAiResponses)));
     }
     if let Some(call) = tool_calls.and_then(|calls| calls.elements().next()) {
         // Inspect names the function where chat completions hold an object.
         let inspect = call.get("function").is_some_and(|function| !function.is_object());
-        return Some(if inspect { unsupported(ForeignFormat::Inspect) } else { Ok(Dialect::OpenAi) });
+        let verdict = if inspect { unsupported(ForeignFormat::Inspect) } else { Ok(Dialect::OpenAi) };
+        return Some(Mark::Shape(verdict));
     }
-    let openai_roles = ["system", "developer", "tool", "function"];
-    if openai_roles.iter().any(|name| role.is_some_and(|role| role.is_text(name)))
-        || id.or(call).or(refusal).is_some()
-    {
-        return Some(Ok(Dialect::OpenAi));
+    let role_is = |names: [&str; 2]| role.is_some_and(|role| names.iter().any(|name| role.is_text(name)));
+    if role_is(["tool", "function"]) || id.or(call).or(refusal).is_some() {
+        return Some(Mark::Shape(Ok(Dialect::OpenAi)));
     }
-    content?.elements().find_map(by_block)
+    if role_is(["system", "developer"]) {
+        return Some(Mark::System);
+    }
+    let blocks = content.filter(|_| look_inside).into_iter().flat_map(Value::elements);
+    blocks.into_iter().find_map(by_block).map(Mark::Content)
 }
 
 fn by_block(block: Value<'_>) -> Option<Verdict> {
@@ -199,10 +234,6 @@ fn by_block(block: Value<'_>) -> Option<Verdict> {
     } else {
         None
     }
-}
-
-fn kind_is(record: Value<'_>, kinds: &[&str]) -> bool {
-    record.get("type").is_some_and(|kind| kinds.iter().any(|name| kind.is_text(name)))
 }
 
 fn first_has(list: Value<'_>, key: &str) -> bool {

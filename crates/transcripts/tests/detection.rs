@@ -30,6 +30,18 @@ fn supported_formats_are_found() {
             Format::AnthropicMessages,
         ),
         (r#"{"type":"session","id":"s","cwd":"/"}"#, Format::PiSession),
+        (
+            "{\"type\":\"sess\n{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}",
+            Format::PiSession,
+        ),
+        (
+            r#"[{"role":"system","content":"s"},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a"}]}]"#,
+            Format::AnthropicMessages,
+        ),
+        (
+            r#"[{"role":"user","content":[{"type":"thinking","thinking":"x"}]},{"role":"tool","tool_call_id":"a"}]"#,
+            Format::OpenAiChat,
+        ),
         (r#"{"epitome":1,"messages":[]}"#, Format::EpitomeJson),
     ] {
         assert_eq!(format_of(source), Ok(format), "{source}");
@@ -194,4 +206,15 @@ fn a_summary_is_not_hidden_behind_the_compaction_of_a_provider() {
     assert!(!String::from_utf8(written.clone()).unwrap().contains("compaction"));
     let back = read(&written, &ReadOptions::default(), &mut |_| {}).unwrap();
     assert_eq!(back.messages().len(), 6);
+}
+
+#[test]
+fn a_pi_session_without_its_header_gets_a_new_one() {
+    let source =
+        "{\"type\":\"sess\n{\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n";
+    let session = read(source.as_bytes(), &ReadOptions::default(), &mut |_| {}).unwrap();
+    let (written, _) =
+        write(&session, &Replacement { summary: Some("s"), kept: &[0] }, session.format()).unwrap();
+    let back = read(&written, &ReadOptions::default(), &mut |_| {}).unwrap();
+    assert_eq!((back.messages().len(), back.derived_prefix(), back.notes().len()), (2, 1, 0));
 }

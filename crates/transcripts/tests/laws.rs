@@ -105,6 +105,7 @@ fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
     let chat = json!({"model": "gpt-4.1", "messages": list(openai), "n": 1.50, "response": null});
     let claude =
         json!({"system": "s", "max_tokens": 9, "messages": list(anthropic), "tools": [{"input_schema": {}}]});
+    let lines = list(openai).iter().map(Value::to_string).collect::<Vec<_>>().join("\n").into_bytes();
     let mut session = b"{\"type\":\"session\",\"id\":\"x\",\"cwd\":\"/\"}\n".to_vec();
     for record in list(pi) {
         session.extend(serde_json::to_vec(&record).unwrap());
@@ -116,6 +117,7 @@ fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
         text(&chat).unwrap(),
         text(&json!(list(openai))).unwrap(),
         text(&claude).unwrap(),
+        lines,
         session,
         pi_tree(said),
         translated,

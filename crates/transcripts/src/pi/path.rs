@@ -8,8 +8,8 @@ use crate::json::Value;
 /// What a pi session is written again from.
 #[derive(Clone, Debug)]
 pub(crate) struct PiFile {
-    /// The record that opens the file.
-    pub(crate) header: Range<usize>,
+    /// The record that opens the file; `None` when it is damaged.
+    pub(crate) header: Option<Range<usize>>,
     /// Whether records name their parents.
     pub(crate) is_tree: bool,
     /// The records that lead to the newest one, oldest first, the header not included.
@@ -29,7 +29,7 @@ pub(crate) struct Record {
     pub(crate) parent: Range<usize>,
     /// Its message; empty where there is none.
     pub(crate) message: Range<usize>,
-    /// Its number among all values of the file, the header being 0.
+    /// Its number among all values of the file, the header being 0 even when it is damaged.
     pub(crate) number: usize,
 }
 
@@ -75,13 +75,12 @@ impl Record {
 ///
 /// A record whose parent is not in the file continues the record before it when the file is damaged, since
 /// then the parent was on the damaged line; otherwise the way begins there.
-pub(crate) fn path(values: &[Value<'_>], source: &[u8], damaged: bool) -> (bool, Vec<Record>, u64) {
-    let records: Vec<Record> = values
+pub(crate) fn path(behind_header: &[Value<'_>], source: &[u8], damaged: bool) -> (bool, Vec<Record>, u64) {
+    let records: Vec<Record> = behind_header
         .iter()
-        .enumerate()
-        .skip(1)
-        .filter(|(_, value)| value.is_object())
-        .map(|(number, value)| Record::new(*value, number))
+        .zip(1..)
+        .filter(|(value, _)| value.is_object())
+        .map(|(value, number)| Record::new(*value, number))
         .collect();
     if !records.iter().any(|record| !record.id.is_empty() && !record.parent.is_empty()) {
         return (false, records, 0);

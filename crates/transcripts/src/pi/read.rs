@@ -20,12 +20,16 @@ pub(crate) fn read(
 ) -> Result<PiFile, ReadError> {
     let stray = values.iter().filter(|value| !value.is_object()).count();
     into.note_count(stray as u64, |count| Note::StrayValues { count });
-    let header = values.first().ok_or(ReadError::Empty)?;
-    let (is_tree, records, left) = path(values, source.bytes(), into.is_damaged());
+    let is_header = |value: &Value<'_>| value.get("type").is_some_and(|kind| kind.is_text("session"));
+    let (header, behind) = match values.split_first() {
+        Some((first, behind)) if is_header(first) => (Some(*first), behind),
+        _ => (None, values),
+    };
+    let (is_tree, records, left) = path(behind, source.bytes(), into.is_damaged());
     into.note_count(left, |count| Note::OtherBranches { count });
     let mut reader = Reader { source, into, aborted: 0, side: 0 };
     let named = records.iter().rev().find_map(|record| reader.model(record));
-    reader.into.model = named.or_else(|| model_of(*header, "modelId"));
+    reader.into.model = named.or_else(|| model_of(header?, "modelId"));
 
     let compaction = records.iter().rposition(|record| record.kind == RecordKind::Compaction);
     let mut first = 0;
@@ -46,7 +50,7 @@ pub(crate) fn read(
     let Reader { aborted, side, .. } = reader;
     into.note_count(aborted, |count| Note::AbortedMessages { count });
     into.note_count(side, |count| Note::SideRecords { count });
-    Ok(PiFile { header: header.range(), is_tree, records })
+    Ok(PiFile { header: header.map(Value::range), is_tree, records })
 }
 
 struct Reader<'a, 'b> {

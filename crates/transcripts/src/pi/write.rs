@@ -27,7 +27,10 @@ pub(crate) fn write_kept(
     losses: &mut Losses,
 ) -> Vec<u8> {
     let mut writer = Writer::new(session, file, losses);
-    writer.line(file.header.clone());
+    match &file.header {
+        Some(header) => writer.line(header.clone()),
+        None => writer.new_header(),
+    }
     for piece in pieces {
         match piece {
             Piece::Original { original, message } => writer.original(original, message),
@@ -41,21 +44,10 @@ pub(crate) fn write_kept(
 
 /// Writes a session that was read from another format, in the linear form that pi upgrades by itself.
 pub(crate) fn write_new(session: &Session, items: &[Item], losses: &mut Losses) -> Vec<u8> {
-    let file = PiFile { header: 0..0, is_tree: false, records: Vec::new() };
+    let file = PiFile { header: None, is_tree: false, records: Vec::new() };
     let mut writer = Writer::new(session, &file, losses);
     writer.encoder.same = false;
-    let header = object(|out| {
-        out.text("type", "session");
-        out.text("id", &id_of(&session.source));
-        out.raw("timestamp", NO_TIME.as_bytes());
-        out.text("cwd", ".");
-        if let Some(model) = &session.model {
-            out.text("provider", &model.provider);
-            out.text("modelId", &model.model);
-        }
-    });
-    writer.out.extend_from_slice(&header);
-    writer.out.push(b'\n');
+    writer.new_header();
     for item in items {
         writer.item(Item { message: item.message.clone(), is_summary: item.is_summary });
     }
@@ -104,6 +96,24 @@ impl<'a> Writer<'a> {
             next_id: 0,
             time: NO_TIME.as_bytes().to_vec(),
         }
+    }
+
+    fn new_header(&mut self) {
+        let header = object(|out| {
+            out.text("type", "session");
+            if self.file.is_tree {
+                out.number("version", 3);
+            }
+            out.text("id", &id_of(&self.session.source));
+            out.raw("timestamp", NO_TIME.as_bytes());
+            out.text("cwd", ".");
+            if let Some(model) = &self.session.model {
+                out.text("provider", &model.provider);
+                out.text("modelId", &model.model);
+            }
+        });
+        self.out.extend_from_slice(&header);
+        self.out.push(b'\n');
     }
 
     fn line(&mut self, range: std::ops::Range<usize>) {
