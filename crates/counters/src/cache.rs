@@ -1,8 +1,8 @@
 //! Remembers what the content of a message costs, so that a long session is not counted again each turn.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use epitome_loop::{Block, Blocks};
 
@@ -15,8 +15,10 @@ use crate::content_cost::ContentCost;
 /// content alive. Entries whose message is gone are swept out before the table would grow.
 #[derive(Debug, Default)]
 pub(crate) struct MessageCache {
-    costs: Mutex<HashMap<usize, Entry, BuildHasherDefault<AddressHasher>>>,
+    costs: Mutex<Costs>,
 }
+
+type Costs = HashMap<usize, Entry, BuildHasherDefault<AddressHasher>>;
 
 #[derive(Debug)]
 struct Entry {
@@ -28,38 +30,59 @@ struct Entry {
 const MOST_MESSAGES: usize = 1 << 17;
 
 impl MessageCache {
-    /// The costs of several messages in order, each worked out at most once in the life of its blocks.
+    /// The costs of several messages in order. What is not known is worked out without holding the lock.
     pub(crate) fn costs<'a>(
         &self,
-        messages: impl Iterator<Item = &'a Blocks>,
+        messages: impl Iterator<Item = &'a Blocks> + Clone,
         work_out: impl Fn(&[Block]) -> ContentCost,
     ) -> Vec<ContentCost> {
-        // A panic elsewhere cannot leave an entry half made.
-        let mut costs = self.costs.lock().unwrap_or_else(PoisonError::into_inner);
-        messages
-            .map(|blocks| {
-                let address = Arc::as_ptr(blocks).cast::<Block>().addr();
-                if let Some(entry) = costs.get(&address) {
-                    return entry.cost;
-                }
+        let known: Vec<Option<ContentCost>> = {
+            let costs = self.lock();
+            messages.clone().map(|blocks| costs.get(&address(blocks)).map(|entry| entry.cost)).collect()
+        };
+        let mut news = Vec::new();
+        let all = known.into_iter().zip(messages).map(|(known, blocks)| {
+            known.unwrap_or_else(|| {
                 let cost = work_out(blocks);
-                if costs.len() == costs.capacity() || costs.len() >= MOST_MESSAGES {
-                    sweep(&mut costs);
-                }
-                costs.insert(address, Entry { blocks: Arc::downgrade(blocks), cost });
+                news.push((blocks, cost));
                 cost
             })
-            .collect()
+        });
+        let all = all.collect();
+        self.remember(news);
+        all
+    }
+
+    fn remember(&self, news: Vec<(&Blocks, ContentCost)>) {
+        if news.is_empty() {
+            return;
+        }
+        let mut costs = self.lock();
+        for (blocks, cost) in news {
+            if costs.len() == costs.capacity() || costs.len() >= MOST_MESSAGES {
+                sweep(&mut costs);
+            }
+            costs.insert(address(blocks), Entry { blocks: Arc::downgrade(blocks), cost });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Costs> {
+        // A panic elsewhere cannot leave an entry half made.
+        self.costs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     #[cfg(test)]
     fn len(&self) -> usize {
-        self.costs.lock().unwrap().len()
+        self.lock().len()
     }
 }
 
+fn address(blocks: &Blocks) -> usize {
+    Arc::as_ptr(blocks).cast::<Block>().addr()
+}
+
 /// Drops entries whose message is gone, and makes room for as many again, so that sweeping stays rare.
-fn sweep<S: BuildHasher>(costs: &mut HashMap<usize, Entry, S>) {
+fn sweep(costs: &mut Costs) {
     costs.retain(|_, entry| entry.blocks.strong_count() > 0);
     if costs.len() >= MOST_MESSAGES {
         costs.clear();

@@ -41,6 +41,8 @@ const SETS: usize = 1 << 14;
 const LONGEST: usize = 15;
 /// After so many unknown pieces in a row they are learned, as their like may follow.
 const LESSON: usize = 16;
+/// The most that is passed over at once, in bytes.
+const LONGEST_STRIDE: usize = 8 << 10;
 /// The key of no piece, as none is empty.
 const FREE: u128 = 0;
 
@@ -51,24 +53,32 @@ impl Memo {
 
     fn count(&mut self, encoding: Encoding, text: &str) -> u64 {
         let mut total = 0_u64;
+        let mut pieces = Pieces::of(text);
         // The unknown pieces before `at` that have not been counted yet.
         let mut unknown = Unknown::default();
         let mut at = 0;
-        for piece in Pieces::of(text) {
+        let mut stride = 0;
+        while let Some(piece) = pieces.next() {
             let key = key_of(piece);
-            let known = key.and_then(|key| self.look_up(key));
             let end = at + piece.len();
-            if let Some(count) = known {
+            if let Some(count) = key.and_then(|key| self.look_up(key)) {
                 total += count + self.learn(encoding, text.get(unknown.from..at), unknown);
                 unknown = Unknown { from: end, short_pieces: 0 };
+                stride = 0;
             } else {
                 unknown.short_pieces += usize::from(key.is_some());
-                if unknown.short_pieces == LESSON {
-                    total += self.learn(encoding, text.get(unknown.from..end), unknown);
-                    unknown = Unknown { from: end, short_pieces: 0 };
-                }
             }
             at = end;
+            if unknown.short_pieces == LESSON {
+                total += self.learn(encoding, text.get(unknown.from..at), unknown);
+                // Text in which nothing is known, such as random words, is not worth learning: it is passed
+                // over in growing strides.
+                let strange = pieces.pass_over(stride);
+                total += as_u64(encoding.tokens(strange).len());
+                stride = (2 * stride).clamp(LESSON, LONGEST_STRIDE);
+                at += strange.len();
+                unknown = Unknown { from: at, short_pieces: 0 };
+            }
         }
         total + self.learn(encoding, text.get(unknown.from..), unknown)
     }

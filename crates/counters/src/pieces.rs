@@ -26,6 +26,18 @@ impl<'a> Pieces<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
         Self { rest: text }
     }
+
+    /// The text up to the first cut at least `bytes` ahead, as one.
+    pub(crate) fn pass_over(&mut self, bytes: usize) -> &'a str {
+        let ahead = self.rest;
+        let mut passed = 0;
+        while passed < bytes
+            && let Some(piece) = self.next()
+        {
+            passed += piece.len();
+        }
+        ahead.split_at_checked(passed).map_or("", |(passed, _)| passed)
+    }
 }
 
 impl<'a> Iterator for Pieces<'a> {
