@@ -32,11 +32,12 @@ impl Breakdown {
     pub(crate) fn of(
         request: &Request,
         tariff: &Tariff,
+        tools: u64,
         mut content: impl FnMut(&Message) -> ContentCost,
     ) -> Self {
         let mut parts = Self {
             per_message: Vec::with_capacity(request.messages.len()),
-            tools: tariff.tools(&request.tools),
+            tools,
             framing: tariff.framing.request,
             unseen: request.unseen_tokens.get(),
             ..Self::default()

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use epitome_loop::{Block, Blocks};
+use epitome_loop::{Block, Blocks, RawJson};
 
 use crate::content_cost::ContentCost;
 
@@ -16,6 +16,8 @@ use crate::content_cost::ContentCost;
 #[derive(Debug, Default)]
 pub(crate) struct MessageCache {
     costs: Mutex<Costs>,
+    /// The tool definitions that were counted last; a session rarely changes them.
+    tools: Mutex<Option<(Weak<[RawJson]>, u64)>>,
 }
 
 type Costs = HashMap<usize, Entry, BuildHasherDefault<AddressHasher>>;
@@ -51,6 +53,19 @@ impl MessageCache {
         let all = all.collect();
         self.remember(news);
         all
+    }
+
+    /// The cost of tool definitions, worked out again only when they are others than the last time.
+    pub(crate) fn tools(&self, tools: &Arc<[RawJson]>, work_out: impl FnOnce(&[RawJson]) -> u64) -> u64 {
+        let mut last = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((known, cost)) if std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(tools)) => *cost,
+            _ => {
+                let cost = work_out(tools);
+                *last = Some((Arc::downgrade(tools), cost));
+                cost
+            }
+        }
     }
 
     fn remember(&self, news: Vec<(&Blocks, ContentCost)>) {
@@ -115,6 +130,21 @@ impl Hasher for AddressHasher {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn counts_tools_anew_when_they_change() {
+        let cache = MessageCache::default();
+        let tools = |json: &str| -> Arc<[RawJson]> { Arc::from([RawJson::parse(json).unwrap()]) };
+        let length = |tools: &[RawJson]| tools.iter().map(|tool| tool.as_str().len() as u64).sum();
+        let first = tools("{}");
+        assert_eq!(cache.tools(&first, length), 2);
+        assert_eq!(cache.tools(&first, |_| unreachable!("these are known")), 2);
+        for _ in 0..100 {
+            assert_eq!(cache.tools(&tools("{ }"), length), 3);
+            assert_eq!(cache.tools(&tools("[1]"), |_| 7), 7);
+        }
+        assert_eq!(cache.tools(&first, length), 2);
+    }
 
     #[test]
     fn forgets_messages_that_are_gone_and_only_those() {

@@ -50,7 +50,9 @@ impl HeuristicEstimator {
     #[must_use]
     pub fn measure_parts(&self, request: &Request) -> Breakdown {
         let tariff = Self::tariff();
-        Breakdown::of(request, &tariff, |message| tariff.content(message.blocks()))
+        Breakdown::of(request, &tariff, tariff.tools(&request.tools), |message| {
+            tariff.content(message.blocks())
+        })
     }
 
     fn tariff() -> Tariff {

@@ -78,8 +78,7 @@ impl LocalCounter {
         let messages = request.messages.iter();
         let costs = self.cache.costs(messages.map(Message::blocks), |blocks| self.tariff.content(blocks));
         let marks = request.messages.iter().map(|message| self.tariff.frame(message));
-        let fixed =
-            [self.tariff.framing.request, self.tariff.tools(&request.tools), request.unseen_tokens.get()];
+        let fixed = [self.tariff.framing.request, self.tools(request), request.unseen_tokens.get()];
         let total =
             costs.iter().map(|cost| cost.total()).chain(marks).chain(fixed).fold(0, u64::saturating_add);
         Ok(ContextCount {
@@ -107,7 +106,11 @@ impl LocalCounter {
         let messages = request.messages.iter();
         let costs = self.cache.costs(messages.map(Message::blocks), |blocks| self.tariff.content(blocks));
         let mut costs = costs.into_iter();
-        Ok(Breakdown::of(request, &self.tariff, |_| costs.next().unwrap_or_default()))
+        Ok(Breakdown::of(request, &self.tariff, self.tools(request), |_| costs.next().unwrap_or_default()))
+    }
+
+    fn tools(&self, request: &Request) -> u64 {
+        self.cache.tools(&request.tools, |tools| self.tariff.tools(tools))
     }
 
     fn quality(&self) -> CountQuality {

@@ -15,8 +15,7 @@ const CLAUDE: Exactness = Approximated { percent: 135 };
 /// Claude from 4.7 on has a tokenizer that its maker says takes up to 35 per cent more tokens.
 const CLAUDE_NEW: Exactness = Approximated { percent: 180 };
 /// Makers of other models publish no figures to check against; a quarter is kept in reserve.
-const GEMINI: Exactness = Approximated { percent: 125 };
-const OPEN: Exactness = Approximated { percent: 125 };
+const UNPUBLISHED: Exactness = Approximated { percent: 125 };
 
 const NO_DOCUMENT_FIGURE: u32 = MediaRules::CONSERVATIVE.document_page;
 const NO_AUDIO_FIGURE: u32 = MediaRules::CONSERVATIVE.audio_per_ten_seconds;
@@ -78,11 +77,11 @@ const fn claude(
 }
 
 const fn gemini(name: &'static str, output: u64, media: MediaRules) -> ModelEntry {
-    entry("google", Family::Gemini, name, O200kBase, GEMINI, [1_048_576 + output, 1_048_576, output], media)
+    entry("google", Family::Gemini, name, O200kBase, UNPUBLISHED, [1_048_576, 1_048_576, output], media)
 }
 
 const fn open(provider: &'static str, name: &'static str, window: u64) -> ModelEntry {
-    entry(provider, Family::Other, name, O200kBase, OPEN, [window, 0, 0], OTHER)
+    entry(provider, Family::Other, name, O200kBase, UNPUBLISHED, [window, 0, 0], OTHER)
 }
 
 const fn entry(
@@ -104,6 +103,10 @@ const GPT_54: [u64; 3] = [1_050_000, 922_000, 128_000];
 const O_SERIES: [u64; 3] = [200_000, 0, 100_000];
 
 pub(crate) const MODELS: &[ModelEntry] = &[
+    gpt("gpt-6.2-sol", UNPUBLISHED, O200kBase, GPT_54, OPENAI_ORIGINAL),
+    gpt("gpt-5.6-sol", TokenizerOnly, O200kBase, GPT_54, OPENAI_ORIGINAL),
+    gpt("gpt-5.6-terra", TokenizerOnly, O200kBase, GPT_54, OPENAI_ORIGINAL),
+    gpt("gpt-5.6-luna", TokenizerOnly, O200kBase, GPT_54, OPENAI_ORIGINAL),
     gpt("gpt-5.5", TokenizerOnly, O200kBase, GPT_54, OPENAI_ORIGINAL),
     gpt("gpt-5.4", TokenizerOnly, O200kBase, GPT_54, OPENAI_ORIGINAL),
     gpt("gpt-5.4-mini", TokenizerOnly, O200kBase, GPT_5, patches(162)),
@@ -113,6 +116,7 @@ pub(crate) const MODELS: &[ModelEntry] = &[
     gpt("gpt-5.2-codex", TokenizerOnly, O200kBase, GPT_5, patches(120)),
     gpt("gpt-5.1", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
     gpt("gpt-5.1-codex", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
+    gpt("gpt-5.1-codex-max", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
     gpt("gpt-5", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
     gpt("gpt-5-codex", TokenizerOnly, O200kBase, GPT_5, tiles(70, 140)),
     gpt("gpt-5-mini", TokenizerOnly, O200kBase, GPT_5, patches(162)),
@@ -157,6 +161,7 @@ pub(crate) const MODELS: &[ModelEntry] = &[
     claude("claude-3-5-sonnet", CLAUDE, 200_000, 8_192, CLAUDE_MEDIA),
     claude("claude-3-5-haiku", CLAUDE, 200_000, 8_192, CLAUDE_MEDIA),
     claude("claude-3-haiku", CLAUDE, 200_000, 4_096, CLAUDE_MEDIA),
+    gemini("gemini-3.5-flash", 65_536, GEMINI_3),
     gemini("gemini-3-pro", 65_536, GEMINI_3),
     gemini("gemini-3-flash", 65_536, GEMINI_3),
     gemini("gemini-3.1-pro", 65_536, GEMINI_3),
@@ -164,6 +169,8 @@ pub(crate) const MODELS: &[ModelEntry] = &[
     gemini("gemini-2.5-flash", 65_536, GEMINI_2),
     gemini("gemini-2.5-flash-lite", 65_536, GEMINI_2),
     gemini("gemini-2.0-flash", 8_192, GEMINI_2),
+    open("deepseek", "deepseek-v4-pro", M1),
+    open("deepseek", "deepseek-flash", M1),
     open("xai", "grok-4", 256_000),
     open("meta", "llama-3.3-70b-instruct", 131_072),
     open("meta", "llama-3.1-70b-instruct", 131_072),
