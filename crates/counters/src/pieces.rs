@@ -152,6 +152,7 @@ fn space_run(bytes: &[u8], start: usize) -> Run {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::encoding::Encoding;
 
     fn pieces(text: &str) -> Vec<&str> {
         Pieces::of(text).collect()
@@ -173,5 +174,22 @@ mod tests {
         assert_eq!(pieces("(x"), ["(x"]);
         assert_eq!(pieces("é漢 "), ["é漢 "]);
         assert_eq!(pieces("x  "), ["x  "]);
+    }
+
+    /// Every text of up to four characters out of those that the patterns treat differently: the tokens of
+    /// the pieces, one after another, are the tokens of the whole.
+    #[test]
+    fn no_token_reaches_across_a_cut() {
+        const CHARACTERS: [char; 12] =
+            ['a', 'B', '1', ' ', '\n', '\t', '=', '/', '\'', 's', '\u{a0}', '\u{301}'];
+        for encoding in [Encoding::O200kBase, Encoding::Cl100kBase] {
+            for number in 0..CHARACTERS.len().pow(4) {
+                let digits = (0..4).map(|place| number / CHARACTERS.len().pow(place) % CHARACTERS.len());
+                let text: String = digits.map(|digit| CHARACTERS[digit]).collect();
+                let piecewise: Vec<u32> =
+                    Pieces::of(&text).flat_map(|piece| encoding.tokens(piece)).collect();
+                assert_eq!(piecewise, encoding.tokens(&text), "{encoding} {text:?}");
+            }
+        }
     }
 }
