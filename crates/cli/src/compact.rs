@@ -35,6 +35,9 @@ struct Report {
     before: Option<MeasurementReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<&'static str>,
+    /// `threshold` or `asked`.
+    demand: &'static str,
+    compact_at_basis_points: u16,
     #[serde(skip_serializing_if = "Option::is_none")]
     compaction: Option<CompactionReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,6 +114,11 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
         repairs: Vec::new(),
         before: None,
         level: None,
+        demand: match context.demand {
+            Demand::Threshold => "threshold",
+            Demand::Manual { .. } => "asked",
+        },
+        compact_at_basis_points: args.compact_at.get(),
         compaction: None,
         refusal: None,
         written: None,
@@ -268,11 +276,19 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
     if let Some(before) = &report.before {
         writeln!(out, "before    {before}")?;
     }
+    let level = f64::from(report.compact_at_basis_points) / 100.0;
     match &report.compaction {
-        Some(done) => show_compaction(out, done)?,
-        None => {
-            writeln!(out, "left alone: it is below the level at which to compact; --force compacts anyway")?
+        Some(done) => {
+            match report.demand {
+                "asked" => writeln!(out, "why       you asked for it")?,
+                _ => writeln!(out, "why       it is at or above {level} %, the level at which to compact")?,
+            }
+            show_compaction(out, done)?;
         }
+        None => writeln!(
+            out,
+            "left alone: it is below {level} %, the level at which to compact; --force compacts anyway"
+        )?,
     }
     match &report.written {
         Some(WrittenReport { file, format, bytes, left_out }) => {
