@@ -11,6 +11,11 @@ pub(crate) enum Dialect {
     Anthropic,
 }
 
+/// Whether a source is a log of Inspect packed as a zip archive.
+pub(crate) fn is_inspect_archive(source: &[u8]) -> bool {
+    source.starts_with(b"PK\x03\x04") && memchr::memmem::find(source, b"_journal/").is_some()
+}
+
 /// Whether a source is a pi session: its first record says so, or, when that is damaged, holds a message as pi
 /// does.
 pub(crate) fn is_pi(values: &[Value<'_>]) -> bool {

@@ -6,9 +6,11 @@ use std::sync::Arc;
 use crate::assembly::Assembly;
 use crate::container::{Container, whole_field};
 use crate::conversation::{Conversation, REPLY_FIELD, conversations};
-use crate::detect::{Dialect, dialect, foreign, foreign_record, is_pi};
+use crate::detect::{Dialect, dialect, foreign, foreign_record, is_inspect_archive, is_pi};
 use crate::json::{Found, Source, Value, Values};
-use crate::{Format, Note, ReadError, Session, anthropic, epitome_json, event_stream, openai_chat, pi};
+use crate::{
+    ForeignFormat, Format, Note, ReadError, Session, anthropic, epitome_json, event_stream, openai_chat, pi,
+};
 
 /// How to read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,9 @@ pub fn read(
     options: &ReadOptions,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Session, ReadError> {
+    if is_inspect_archive(bytes) {
+        return Err(ReadError::NotSupportedYet { format: ForeignFormat::Inspect });
+    }
     let start = if bytes.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     let mut assembly = Assembly::new();
     let mut stream = Values::new(bytes, start);

@@ -73,6 +73,7 @@ fn foreign_formats_are_named() {
         (r#"{"trajectory":[],"history":[],"info":{}}"#, F::SweAgent),
         (r#"{"kind":"MessageEvent","source":"user"}"#, F::OpenHands),
         (r#"{"messages":[{"role":"user","content":"x"}],"events":[],"epoch":1}"#, F::Inspect),
+        ("PK\u{3}\u{4}header.json_journal/start.json", F::Inspect),
         (
             r#"[{"role":"assistant","content":"","tool_calls":[{"id":"a","function":"bash","arguments":{}}]}]"#,
             F::Inspect,
