@@ -77,10 +77,7 @@ const LIST_FIELDS: [&str; 2] = ["messages", "traj"];
 
 fn in_array<'a>(array: Value<'a>, whole: Range<usize>) -> Vec<Conversation<'a>> {
     let Some(first) = array.elements().next() else { return vec![Conversation::of_array(array, whole)] };
-    if first.elements().next().is_some_and(Value::is_object) {
-        return array.elements().map(|inner| Conversation::of_array(inner, inner.range())).collect();
-    }
-    if request_of(first).is_some() {
+    if is_list(first) || request_of(first).is_some() {
         return runs(array.elements());
     }
     if array.elements().any(|element| element.has("role")) {
@@ -89,10 +86,15 @@ fn in_array<'a>(array: Value<'a>, whole: Range<usize>) -> Vec<Conversation<'a>> 
     Vec::new()
 }
 
-/// Groups the records of a log: requests that begin with the same two messages repeat one conversation.
+/// The conversations of the records of a log. Requests in a row that begin with the same two messages repeat
+/// one conversation; a list of messages is one by itself.
 fn runs<'a>(records: impl Iterator<Item = Value<'a>>) -> Vec<Conversation<'a>> {
     let mut runs: Vec<Conversation<'a>> = Vec::new();
     for record in records {
+        if is_list(record) {
+            runs.push(Conversation::of_array(record, record.range()));
+            continue;
+        }
         let reply = reply_of(record);
         match request_of(record) {
             Some((request, array)) => {
@@ -134,6 +136,11 @@ fn request_of<'a>(record: Value<'a>) -> Option<(Value<'a>, Value<'a>)> {
 fn reply_of<'a>(record: Value<'a>) -> Option<Value<'a>> {
     let reply = record.get(REPLY_FIELD)?;
     matches!(reply.kind(), Kind::Object | Kind::String).then_some(reply)
+}
+
+/// Whether a value is a list that may be one of messages.
+fn is_list(value: Value<'_>) -> bool {
+    value.elements().next().is_some_and(Value::is_object)
 }
 
 fn is_message(value: Value<'_>) -> bool {

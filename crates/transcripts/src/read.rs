@@ -115,6 +115,8 @@ fn map(
         _ => start..source.bytes().len(),
     };
     let found = conversations(values, whole);
+    let stray = values.iter().filter(|value| !value.is_object() && !value.is_array()).count();
+    assembly.note_count(stray as u64, |count| Note::StrayValues { count });
     let unknown = || match (format, foreign_record(values)) {
         (Some(format), _) => ReadError::NotThisFormat { format },
         (None, Some(format)) => ReadError::NotSupportedYet { format },

@@ -132,6 +132,35 @@ fn one_of_several_conversations_is_chosen() {
 }
 
 #[test]
+fn each_line_may_be_a_conversation() {
+    let one = r#"{"role":"user","content":"one"}"#;
+    let two = r#"{"role":"user","content":"two"}"#;
+    for lines in [
+        format!("{{\"messages\":[{one}]}}\n{{\"messages\":[{two}]}}"),
+        format!("[{one}]\n[{two}]\n"),
+        format!("[[{one}],[{two}]]"),
+        format!(
+            "{{\"custom_id\":\"a\",\"body\":{{\"messages\":[{one}]}}}}\n7\n{{\"body\":{{\"messages\":[{two}]}}}}"
+        ),
+    ] {
+        let read_one =
+            |conversation| read(lines.as_bytes(), &ReadOptions { format: None, conversation }, &mut |_| {});
+        assert_eq!(read_one(None).unwrap_err(), ReadError::Conversations { count: 2 }, "{lines}");
+        let second = read_one(Some(1)).unwrap();
+        assert_eq!(second.messages().len(), 1);
+        let strays = second.notes().contains(&Note::StrayValues { count: 1 });
+        assert_eq!(strays, lines.contains('7'));
+        let (written, _) =
+            write(&second, &Replacement { summary: Some("s"), kept: &[0] }, second.format()).unwrap();
+        assert!(
+            String::from_utf8(written)
+                .unwrap()
+                .contains(&format!("[{{\"role\":\"user\",\"content\":\"s\"}},{two}]"))
+        );
+    }
+}
+
+#[test]
 fn a_reply_joins_its_request_once() {
     let source = br#"{"messages":[{"role":"user","content":"2+2?"}],"response":{"choices":[{"message":{"role":"assistant","content":"4","tool_calls":null}}],"usage":{"prompt_tokens":9,"completion_tokens":1}},"cost":1.50}"#;
     let session = read(source, &ReadOptions::default(), &mut |_| {}).unwrap();
