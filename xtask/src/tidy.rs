@@ -19,6 +19,7 @@ pub(crate) fn findings(root: &Path) -> Result<Vec<String>, StepError> {
     findings.extend(examples(root, &files)?);
     findings.extend(contents(root, &files)?);
     findings.extend(fuzz_targets(root, &files)?);
+    findings.extend(unused_dependencies(root, &files)?);
     Ok(findings)
 }
 
@@ -181,6 +182,24 @@ fn fuzz_targets(root: &Path, files: &[PathBuf]) -> Result<Vec<String>, StepError
         manifest.lines().filter_map(|line| value_of(line, "path")).filter(|path| path.ends_with(".rs"));
     let gone = paths.filter(|path| !files.contains(&Path::new("fuzz").join(path)));
     Ok(gone.map(|path| format!("{MANIFEST} names {path}, which is not there")).collect())
+}
+
+/// Every dependency that the workspace names is used by one of its packages.
+fn unused_dependencies(root: &Path, files: &[PathBuf]) -> Result<Vec<String>, StepError> {
+    let manifest = workspace::read(root, "Cargo.toml")?;
+    let named = manifest.split_once("[workspace.dependencies]").map_or("", |(_, rest)| rest);
+    let named = named.lines().skip(1).take_while(|line| !line.starts_with('['));
+    let members = files.iter().filter(|path| path.ends_with("Cargo.toml") && path.components().count() > 1);
+    let members = members.map(|path| workspace::read(root, path)).collect::<Result<Vec<_>, _>>()?;
+    let uses = |name: &str| {
+        let plain = format!("{name}.workspace");
+        let with_features = format!("{name} = {{ workspace = true");
+        let lines = members.iter().flat_map(|member| member.lines());
+        lines.into_iter().any(|line| line.starts_with(&plain) || line.starts_with(&with_features))
+    };
+    let names = named.filter_map(|line| Some(line.split_once('=')?.0.trim()));
+    let unused = names.filter(|name| !name.starts_with('#') && !uses(name));
+    Ok(unused.map(|name| format!("Cargo.toml names {name}, which no package uses")).collect())
 }
 
 fn read_if_there(root: &Path, files: &[PathBuf], path: &str) -> Result<Option<String>, StepError> {

@@ -14,6 +14,9 @@ const COMPACTION: &str = r#"
     }
 "#;
 
+const MANIFEST: &str =
+    "rust-version = \"1.95\"\n[workspace.dependencies]\nbytes = \"1\"\n# Why.\nserde = \"1\"\n[x]\ny = 1\n";
+
 /// Files of a tidy workspace.
 fn tidy_workspace() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
@@ -21,7 +24,9 @@ fn tidy_workspace() -> tempfile::TempDir {
     let git = Command::new("git").current_dir(root).args(["init", "--quiet"]).status().unwrap();
     assert!(git.success());
     for (path, text) in [
-        ("Cargo.toml", "rust-version = \"1.95\"\n"),
+        ("Cargo.toml", MANIFEST),
+        ("crates/loop/Cargo.toml", "[dependencies]\nbytes.workspace = true\n"),
+        ("tests/Cargo.toml", "[dependencies]\nserde = { workspace = true, features = [] }\n"),
         (
             "README.md",
             "Needs Rust 1.95.\n\n<!-- example: crates/loop/examples/one.rs -->\n```rust\nfn main() {}\n```\n",
@@ -81,6 +86,7 @@ fn every_kind_of_untidiness_is_one_finding() {
         ("docs/page.md", concat!("see /wor", "k/x"), concat!("docs/page.md:1 holds `/wor", "k/`")),
         ("benches/x.rs", concat!("\n// FIX", "ME"), concat!("benches/x.rs:2 holds `FIX", "ME`")),
         ("crates/loop/src/long.rs", &long, "crates/loop/src/long.rs has 601 lines, more than 600"),
+        ("crates/loop/Cargo.toml", "bytes = \"1\"", "Cargo.toml names bytes, which no package uses"),
         (
             "fuzz/Cargo.toml",
             "path = \"fuzz_targets/gone.rs\"",
