@@ -71,8 +71,17 @@ impl Author {
         words.get(chosen).copied().unwrap_or_default()
     }
 
+    /// Half of the names hold a word that hardly ever comes again, as in real projects.
     fn name(&mut self) -> String {
-        format!("{}_{}", self.pick(VERBS), self.pick(NOUNS))
+        match self.below(2) {
+            0 => format!("{}_{}", self.pick(VERBS), self.rare_word()),
+            _ => format!("{}_{}", self.pick(VERBS), self.pick(NOUNS)),
+        }
+    }
+
+    fn rare_word(&mut self) -> String {
+        let syllables = 3 + self.below(5);
+        (0..syllables).map(|_| self.pick(SYLLABLES)).collect()
     }
 
     fn path(&mut self) -> String {
@@ -172,6 +181,11 @@ const NOUNS: &[&str] = &[
     "attachment",
     "schema",
     "fixture",
+];
+
+const SYLLABLES: &[&str] = &[
+    "ka", "ren", "to", "mil", "sor", "ve", "ali", "dor", "quin", "ba", "shel", "un", "tri", "pol", "ge",
+    "wyn",
 ];
 
 const PACKAGES: &[&str] = &["billing", "gateway", "storage", "agent", "console", "mailer", "search", "auth"];
