@@ -8,16 +8,17 @@ use crate::pieces::Pieces;
 /// The count of a text as the sum over its pieces: those that are known are looked up, the others left to the
 /// tokenizer, in spans as long as possible.
 pub(crate) fn count(encoding: Encoding, text: &str) -> u64 {
-    MEMOS.with(|memos| match memos.try_borrow_mut() {
-        Ok(mut memos) => {
-            let memo = match encoding {
-                Encoding::O200kBase => &mut memos.o200k,
-                Encoding::Cl100kBase => &mut memos.cl100k,
-            };
-            memo.get_or_insert_with(Memo::new).count(encoding, text)
-        }
-        Err(_) => as_u64(encoding.tokens(text).len()),
-    })
+    let with_memo = |memos: &RefCell<Memos>| {
+        let mut memos = memos.try_borrow_mut().ok()?;
+        let memo = match encoding {
+            Encoding::O200kBase => &mut memos.o200k,
+            Encoding::Cl100kBase => &mut memos.cl100k,
+        };
+        Some(memo.get_or_insert_with(Memo::new).count(encoding, text))
+    };
+    // A thread that is ending has no memo any more.
+    let counted = MEMOS.try_with(with_memo).ok().flatten();
+    counted.unwrap_or_else(|| as_u64(encoding.tokens(text).len()))
 }
 
 thread_local! {
