@@ -4,12 +4,16 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use super::program::{capture, must_run};
 use super::{EvidenceError, Places, Verdict};
 
 /// More would try a newcomer's patience.
 const MOST_MINUTES: f64 = 15.0;
+
+/// One command is not waited for longer than this.
+const LONGEST: Duration = Duration::from_secs(3_600);
 
 pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
     let folder = tempfile::tempdir()?;
@@ -26,14 +30,14 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
     for Shown { command, output } in &shown {
         writeln!(out, "$ {command}")?;
         out.flush()?;
-        let ran = capture(&mut typed(command, &clone), b"")?;
+        let ran = capture(&mut typed(command, &clone), LONGEST)?;
         let printed = String::from_utf8_lossy(&ran.stdout);
         out.write_all(printed.as_bytes())?;
-        writeln!(out, "    {:.1} s, {}", ran.time.as_secs_f64(), ran.status)?;
+        writeln!(out, "    {:.1} s, {}", ran.time.as_secs_f64(), ran.ending())?;
         minutes += ran.time.as_secs_f64() / 60.0;
-        if !ran.status.success() {
+        if ran.code() != Some(0) {
             out.write_all(&ran.stderr)?;
-            faults.push(format!("`{command}` ended with {}", ran.status));
+            faults.push(format!("`{command}`: {}", ran.ending()));
         } else if !output.is_empty() && output.trim() != printed.trim() {
             faults.push(format!("`{command}` prints something else than the README shows"));
         }

@@ -14,6 +14,9 @@ use super::{EvidenceError, Places, Verdict};
 /// What a transcript of two megabytes may take beyond the start of the program, per two megabytes begun.
 const MOST_TIME: Duration = Duration::from_secs(1);
 
+/// A command that takes longer is ended.
+const LONGEST: Duration = Duration::from_secs(60);
+
 /// Begins of the names of files that must be readable; the others may be refused as not supported yet.
 const SUPPORTED: &[&str] = &["anthropic-", "openai-chat-", "openhands-fncall-", "pi-"];
 
@@ -34,7 +37,7 @@ struct Row {
 pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
     must_run(&mut cargo(places, &["build", "--quiet", "--release", "-p", "epitome"]))?;
     let epitome = places.binary("epitome");
-    let start = capture(Command::new(&epitome).arg("--version"), b"")?.time;
+    let start = capture(Command::new(&epitome).arg("--version"), LONGEST)?.time;
     writeln!(out, "{:52} {:>9} {:>4} {:>8}  result", "file", "bytes", "exit", "time")?;
     let mut rows = Vec::new();
     for file in transcripts(&places.shared.join("transcripts"))? {
@@ -68,7 +71,7 @@ fn compact(epitome: &Path, file: &Path, start: Duration) -> Result<Row, Evidence
     let ran = loop {
         let mut command = Command::new(epitome);
         command.arg("compact").arg(file).args(&choices).args(["--force", "--json", "--out"]).arg(&compacted);
-        let ran = capture(&mut command, b"")?;
+        let ran = capture(&mut command, LONGEST)?;
         match choice(&ran) {
             Some(choice) if !choices.contains(&choice[0]) => choices.extend(choice),
             _ => break ran,
@@ -82,10 +85,10 @@ fn compact(epitome: &Path, file: &Path, start: Duration) -> Result<Row, Evidence
         choices.retain(|choice| *choice != CONVERSATION[0] && *choice != CONVERSATION[1]);
         let mut measure = Command::new(epitome);
         measure.arg("measure").arg(&compacted).args(&choices).arg("--json");
-        fault = fault_of_output(&capture(&mut measure, b"")?, report);
+        fault = fault_of_output(&capture(&mut measure, LONGEST)?, report);
     }
     let said = said(&ran, report.as_ref());
-    Ok(Row { name, bytes, code: ran.status.code(), time: ran.time, said, fault })
+    Ok(Row { name, bytes, code: ran.code(), time: ran.time, said, fault })
 }
 
 const WINDOW: [&str; 2] = ["--window", "200000"];
@@ -94,7 +97,7 @@ const CONVERSATION: [&str; 2] = ["--conversation", "0"];
 /// What a user would add after reading why the command did not go on.
 fn choice(ran: &Ran) -> Option<[&'static str; 2]> {
     let reason = String::from_utf8_lossy(&ran.stderr);
-    match ran.status.code() {
+    match ran.code() {
         Some(2) if reason.contains(WINDOW[0]) => Some(WINDOW),
         Some(3) if reason.contains("choose one") => Some(CONVERSATION),
         _ => None,
@@ -105,8 +108,8 @@ fn fault_of(name: &str, bytes: u64, ran: &Ran, start: Duration, report: Option<&
     let reason = String::from_utf8_lossy(&ran.stderr);
     let must_be_read = SUPPORTED.iter().any(|begin| name.starts_with(begin)) && !name.ends_with(REPLY);
     let allowed = MOST_TIME * u32::try_from(bytes.div_ceil(2_400_000)).unwrap_or(u32::MAX);
-    match ran.status.code() {
-        None => Some("ended by a signal".to_owned()),
+    match ran.code() {
+        None => Some(ran.ending()),
         Some(0) if report.is_none() => Some("its report is not JSON".to_owned()),
         Some(0 | 4) if ran.time.saturating_sub(start) > allowed => Some("too slow".to_owned()),
         Some(4) if reason.trim().is_empty() && report.is_none() => {
@@ -122,8 +125,8 @@ fn fault_of(name: &str, bytes: u64, ran: &Ran, start: Duration, report: Option<&
 
 /// What was written must measure as the report says.
 fn fault_of_output(measured: &Ran, report: &Value) -> Option<String> {
-    if measured.status.code() != Some(0) {
-        return Some(format!("its output cannot be measured: {}", measured.status));
+    if measured.code() != Some(0) {
+        return Some(format!("its output cannot be measured: {}", measured.ending()));
     }
     let measured: Value = serde_json::from_slice(&measured.stdout).unwrap_or_default();
     let stated = match &report["compaction"] {
