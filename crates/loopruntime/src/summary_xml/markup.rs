@@ -5,7 +5,7 @@ use std::ops::Range;
 use epitome_loop::InvalidSummaryReason;
 
 use super::text::{Quote, text_end};
-use super::xml_name::{is_name, is_name_byte};
+use super::xml_name::name_at;
 
 /// One piece of a document.
 pub(super) enum Markup<'a> {
@@ -22,6 +22,10 @@ pub(super) enum Markup<'a> {
 type Step<T> = Result<T, InvalidSummaryReason>;
 
 const SYNTAX: InvalidSummaryReason = InvalidSummaryReason::XmlSyntax;
+
+/// How much of a tag with attributes is read. The grammar has no attributes, so a longer tag is refused for
+/// them, and a fault further on is not looked for.
+const MAX_TAG_BYTES: usize = 64 * 1024;
 
 /// A position in a document. Asking for markup at the end is a syntax fault: something is still open.
 pub(super) struct Scanner<'a> {
@@ -100,22 +104,28 @@ impl<'a> Scanner<'a> {
     }
 
     fn skip_space(&mut self) {
-        self.at += self.rest().iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count();
+        self.at += space_len(self.rest(), 0);
     }
 
     /// A name; it must end before the document does.
     fn name(&mut self) -> Step<&'a [u8]> {
-        let rest = self.rest();
-        let end = rest.iter().position(|&byte| !is_name_byte(byte)).ok_or(SYNTAX)?;
-        let (name, _) = rest.split_at(end);
-        self.at += end;
-        if is_name(name) { Ok(name) } else { Err(SYNTAX) }
+        self.any_name().map(|(name, _)| name)
     }
 
     /// A name with at most one colon.
     fn qualified_name(&mut self) -> Step<&'a [u8]> {
-        let name = self.name()?;
-        if name.iter().filter(|&&byte| byte == b':').count() > 1 { Err(SYNTAX) } else { Ok(name) }
+        match self.any_name()? {
+            (name, false) => Ok(name),
+            (_, true) => Err(SYNTAX),
+        }
+    }
+
+    fn any_name(&mut self) -> Step<(&'a [u8], bool)> {
+        let rest = self.rest();
+        let (len, colons) = name_at(rest).ok_or(SYNTAX)?;
+        let (name, after) = rest.split_at_checked(len).ok_or(SYNTAX)?;
+        self.at += len;
+        if after.is_empty() { Err(SYNTAX) } else { Ok((name, colons)) }
     }
 
     fn end_tag(&mut self) -> Step<Markup<'a>> {
@@ -125,6 +135,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn start_tag(&mut self) -> Step<Markup<'a>> {
+        let start = self.at;
         let name = self.qualified_name()?;
         let mut plain = true;
         loop {
@@ -141,6 +152,10 @@ impl<'a> Scanner<'a> {
                         _ => Err(SYNTAX),
                     };
                 }
+                // Its attributes refuse the document whatever they are; a tag this long is not read on.
+                _ if self.at - start > MAX_TAG_BYTES => {
+                    return Ok(Markup::Start { name, plain: false, empty: false });
+                }
                 _ => {
                     plain = false;
                     self.attribute()?;
@@ -150,20 +165,22 @@ impl<'a> Scanner<'a> {
     }
 
     fn attribute(&mut self) -> Step<()> {
-        self.qualified_name()?;
-        self.skip_space();
-        if self.byte()? != b'=' {
+        let rest = self.rest();
+        let Some((name, false)) = name_at(rest) else { return Err(SYNTAX) };
+        let equals = name + space_len(rest, name);
+        if rest.get(equals) != Some(&b'=') {
             return Err(SYNTAX);
         }
-        self.skip_space();
-        let quote = match self.byte()? {
-            b'"' => Quote::Double,
-            b'\'' => Quote::Single,
+        let open = equals + 1 + space_len(rest, equals + 1);
+        let quote = match rest.get(open) {
+            Some(b'"') => Quote::Double,
+            Some(b'\'') => Quote::Single,
             _ => return Err(SYNTAX),
         };
-        let valid = self.valid.saturating_sub(self.at);
-        self.at += text_end(self.rest(), valid, quote)?;
-        self.byte().map(drop)
+        let value = rest.get(open + 1..).unwrap_or_default();
+        let len = text_end(value, self.valid.saturating_sub(self.at + open + 1), quote)?;
+        self.at += open + 1 + len + 1;
+        Ok(())
     }
 
     fn comment_or_directive(&mut self) -> Step<Markup<'a>> {
@@ -230,11 +247,18 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// How much white space stands at this place.
+fn space_len(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    rest.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).unwrap_or(rest.len())
+}
+
 /// The value of a pseudo attribute in an XML declaration, found as the reference finds it: the first `key=`
 /// that is followed by a quoted value.
 fn pseudo_attribute<'a>(content: &'a [u8], key: &[u8]) -> &'a [u8] {
+    let finder = memchr::memmem::Finder::new(key);
     let mut rest = content;
-    while let Some(at) = memchr::memmem::find(rest, key) {
+    while let Some(at) = finder.find(rest) {
         let Some((&quote, value)) = rest.get(at + key.len()..).and_then(<[u8]>::split_first) else { break };
         if matches!(quote, b'\'' | b'"') {
             return memchr::memchr(quote, value).and_then(|end| value.get(..end)).unwrap_or_default();

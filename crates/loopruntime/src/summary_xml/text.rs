@@ -92,8 +92,12 @@ fn is_noncharacter(bytes: &[u8], at: usize) -> bool {
 
 /// Whether the text says nothing: only white space, references resolved.
 pub(super) fn is_blank(encoded: &[u8]) -> bool {
-    let Ok(text) = std::str::from_utf8(encoded) else { return false };
-    let mut rest = text;
+    let blanks = encoded.iter().position(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n'));
+    let Some(encoded) = blanks.and_then(|blanks| encoded.get(blanks..)) else { return true };
+    if encoded.first().is_some_and(|&byte| byte.is_ascii_graphic() && byte != b'&') {
+        return false;
+    }
+    let Ok(mut rest) = std::str::from_utf8(encoded) else { return false };
     loop {
         rest = rest.trim_start();
         match resolve_reference(rest.as_bytes()) {
@@ -133,22 +137,8 @@ pub(super) fn decode(encoded: &str) -> Cow<'_, str> {
 /// there is none, it is unknown, or it stands for a character that XML forbids.
 fn resolve_reference(bytes: &[u8]) -> Option<(char, usize)> {
     let body = bytes.strip_prefix(b"&")?;
-    if let Some(numeric) = body.strip_prefix(b"#") {
-        let (radix, digits, before) = match numeric.strip_prefix(b"x") {
-            Some(hex) => (16, hex, "&#x".len()),
-            None => (10, numeric, "&#".len()),
-        };
-        let mut code = 0_u32;
-        for (at, &digit) in digits.iter().enumerate() {
-            if digit == b';' && at > 0 {
-                let character = char::from_u32(code).filter(|&character| is_xml_character(character))?;
-                return Some((character, before + at + 1));
-            }
-            let value = char::from(digit).to_digit(radix)?;
-            // Leading zeros may be many; a value beyond Unicode stays beyond it.
-            code = code.saturating_mul(radix).saturating_add(value);
-        }
-        return None;
+    if let [b'#', numeric @ ..] = body {
+        return resolve_number(numeric).map(|(character, len)| (character, "&#".len() + len));
     }
     match body {
         [b'l', b't', b';', ..] => Some(('<', 4)),
@@ -160,8 +150,27 @@ fn resolve_reference(bytes: &[u8]) -> Option<(char, usize)> {
     }
 }
 
+/// Resolves the number of a reference, `x41;` or `65;`: its character and how many bytes it takes.
+fn resolve_number(bytes: &[u8]) -> Option<(char, usize)> {
+    let (radix, digits) = match bytes {
+        [b'x', hex @ ..] => (16, hex),
+        _ => (10, bytes),
+    };
+    let zeros = digits.iter().position(|&digit| digit != b'0').unwrap_or(digits.len());
+    let mut code = 0_u32;
+    // Eight significant digits are beyond Unicode in either radix.
+    for (at, &digit) in digits.iter().enumerate().skip(zeros).take(8) {
+        if digit == b';' {
+            let character = char::from_u32(code).filter(|&code| at > 0 && is_xml_character(code))?;
+            return Some((character, bytes.len() - digits.len() + at + 1));
+        }
+        code = code * radix + char::from(digit).to_digit(radix)?;
+    }
+    None
+}
+
 fn closes_cdata(bytes: &[u8], at: usize) -> bool {
-    at.checked_sub(2).and_then(|from| bytes.get(from..at)) == Some(b"]]")
+    matches!(at.checked_sub(2).and_then(|from| bytes.get(from..at)), Some([b']', b']']))
 }
 
 /// How many bytes are looked at together.

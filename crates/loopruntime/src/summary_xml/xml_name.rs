@@ -3,18 +3,62 @@
 //! The grammar knows six names, all ASCII; these tables only decide *why* another name is refused
 //! (`xml_syntax` for what is no name at all, else `xml_root` or `xml_structure`), as the reference does.
 
-/// Whether the bytes are a name.
-pub(super) fn is_name(bytes: &[u8]) -> bool {
+/// A longer name is taken for none. The grammar's longest has 20 bytes.
+const MAX_NAME_BYTES: usize = 1024;
+
+/// The name at the front, if there is one: its length in bytes, and whether it has more than one colon.
+pub(super) fn name_at(bytes: &[u8]) -> Option<(usize, bool)> {
+    let mut seen = [0_usize; 5];
+    let mut len = 0;
+    for &byte in bytes.get(..=MAX_NAME_BYTES).unwrap_or(bytes) {
+        let class = CLASSES[usize::from(byte)];
+        if class == OUTSIDE {
+            break;
+        }
+        seen[usize::from(class)] += 1;
+        len += 1;
+    }
+    let begins = matches!(bytes.first().map(|&byte| CLASSES[usize::from(byte)]), Some(BEGIN | COLON));
+    if len > MAX_NAME_BYTES {
+        return None;
+    }
+    // Bytes of longer characters were taken on trust and are judged only now.
+    let is_name = if seen[usize::from(BEYOND)] == 0 { begins } else { is_wide_name(bytes.get(..len)?) };
+    is_name.then_some((len, seen[usize::from(COLON)] > 1))
+}
+
+fn is_wide_name(bytes: &[u8]) -> bool {
     let Ok(name) = std::str::from_utf8(bytes) else { return false };
     let mut characters = name.chars();
     characters.next().is_some_and(begins_name) && characters.all(|c| begins_name(c) || continues_name(c))
 }
 
-/// Whether an ASCII byte may stand anywhere in a name. Bytes of longer characters are taken on trust while a
-/// name is gathered and judged by [`is_name`] afterwards.
-pub(super) fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b':' | b'.' | b'-') || byte >= 0x80
-}
+/// An ASCII byte that ends a name.
+const OUTSIDE: u8 = 0;
+/// An ASCII byte that may begin a name.
+const BEGIN: u8 = 1;
+/// An ASCII byte that may only continue one.
+const CONTINUE: u8 = 2;
+/// A byte of a character beyond ASCII.
+const BEYOND: u8 = 3;
+/// A colon: it may begin a name, and sets a prefix apart.
+const COLON: u8 = 4;
+
+const CLASSES: [u8; 256] = {
+    let mut classes = [OUTSIDE; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        classes[byte] = match byte as u8 {
+            b':' => COLON,
+            b'A'..=b'Z' | b'a'..=b'z' | b'_' => BEGIN,
+            b'0'..=b'9' | b'.' | b'-' => CONTINUE,
+            0x80.. => BEYOND,
+            _ => OUTSIDE,
+        };
+        byte += 1;
+    }
+    classes
+};
 
 fn begins_name(character: char) -> bool {
     match character {
@@ -124,6 +168,10 @@ const CONTINUES: &[(u16, u16)] = &[
 mod tests {
     use super::*;
 
+    fn is_name(bytes: &[u8]) -> bool {
+        name_at(bytes).is_some_and(|(len, _)| len == bytes.len())
+    }
+
     #[test]
     fn names_are_judged_by_the_fourth_edition() {
         for good in ["goal", "_", ":x", "é", "日本", "a\u{301}", "a.b-1"] {
@@ -133,6 +181,8 @@ mod tests {
             assert!(!is_name(bad.as_bytes()), "{bad}");
         }
         assert!(!is_name(b"a\xff"));
+        assert_eq!(name_at(b"a:b>"), Some((3, false)));
+        assert_eq!(name_at(b"a:b:c "), Some((5, true)));
     }
 
     #[test]
