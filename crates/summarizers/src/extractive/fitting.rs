@@ -97,12 +97,32 @@ impl Search {
         let proposal =
             if is_between && self.trials < 6 { scaled } else { middle.min(self.low.saturating_mul(4)) };
         // One part in a hundred is not worth another trial.
-        let is_worth_it =
-            self.low < self.high && proposal > self.low && (proposal - self.low) * 100 > self.low;
+        let is_worth_it = self.low < self.high && proposal > self.low && proposal - self.low > self.low / 100;
         let must_go_on = !is_best && self.low == LEAST_BYTES && self.low < self.high;
         if is_worth_it || must_go_on {
             self.next = Some(proposal.clamp(LEAST_BYTES, self.high));
         }
         is_best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_selection_that_never_grows_ends_the_search() {
+        let mut search = Search::new(TokenCount(u64::MAX), usize::MAX);
+        let mut trials = 0;
+        while let Some(bytes) = search.next_trial() {
+            search.learn(bytes, TokenCount(1), true, false);
+            trials += 1;
+        }
+        assert!(trials <= MOST_TRIALS);
+        let mut search = Search::new(TokenCount(400), usize::MAX);
+        while let Some(bytes) = search.next_trial() {
+            search.learn(bytes, TokenCount(8), true, false);
+        }
+        assert_eq!(search.trials, MOST_TRIALS);
     }
 }
