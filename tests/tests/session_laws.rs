@@ -67,8 +67,20 @@ fn message() -> impl Strategy<Value = Value> {
     ]
 }
 
+/// A conversation, sometimes behind the summary of an earlier one.
 fn session() -> impl Strategy<Value = Session> {
-    prop::collection::vec(message(), 1..40).prop_map(|messages| {
+    let earlier = prop::option::of(words().prop_map(|text| {
+        let sections = SummarySections {
+            goal: vec!["Port the worker.".into()],
+            constraints: vec![text.as_str().into(), "Never push to main.".into()],
+            state: vec!["Reading is ported.".into()],
+            ..SummarySections::default()
+        };
+        let xml = sections.render().xml;
+        json!({"role": "user", "content": [{"type": "text", "text": xml.as_str()}]})
+    }));
+    (earlier, prop::collection::vec(message(), 1..40)).prop_map(|(earlier, messages)| {
+        let messages: Vec<Value> = earlier.into_iter().chain(messages).collect();
         let document = json!({"epitome": 1, "messages": messages}).to_string();
         read(document.as_bytes(), &ReadOptions::default(), &mut |_| {}).unwrap()
     })
@@ -121,6 +133,30 @@ fn is_legal(messages: &[Message]) -> bool {
     check_retained_history(closed).is_ok()
 }
 
+/// Checks a compaction and gives the session that goes on with it.
+fn put_in_place(session: &Session, done: &Compaction) -> Result<Session, TestCaseError> {
+    prop_assert!(done.after.input_tokens < done.before.input_tokens);
+    prop_assert!(done.after.input_tokens < done.after.input_limit);
+    prop_assert!(done.summary_tokens <= TokenCount(SUMMARY));
+    let summary = done.summary.raw();
+    prop_assert!(parse_summary(summary.as_bytes()).is_ok());
+    prop_assert!(matches!(second_judge(summary.as_bytes()), SecondVerdict::Accepted(_)));
+
+    let mut all: Vec<usize> = done.kept.iter().chain(&done.replaced).copied().collect();
+    all.sort_unstable();
+    prop_assert_eq!(all, (0..session.messages().len()).collect::<Vec<_>>());
+
+    let replacement = Replacement { summary: Some(summary), kept: &done.kept };
+    let (bytes, _) = write(session, &replacement, Format::EpitomeJson).unwrap();
+    let next = read(&bytes, &ReadOptions::default(), &mut |_| {}).unwrap();
+    prop_assert!(is_legal(next.messages()));
+    let kept: Vec<_> = done.kept.iter().map(|&at| session.messages()[at].clone()).collect();
+    let lead = session.leading_system();
+    prop_assert_eq!(&next.messages()[..lead], &kept[..lead]);
+    prop_assert_eq!(&next.messages()[lead + 1..], &kept[lead..]);
+    Ok(next)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -135,7 +171,7 @@ proptest! {
         let demand = if manual { Demand::Manual { instructions: None } } else { Demand::Threshold };
         let (session, _) = repair(&original);
         let outcome = compact(&session, &policy, demand.clone());
-        prop_assert_eq!(&outcome, &compact(&session, &policy, demand), "another outcome the second time");
+        prop_assert_eq!(&outcome, &compact(&session, &policy, demand));
         match outcome {
             Outcome::LeftAlone { measurement, .. } => {
                 prop_assert!(!manual);
@@ -146,25 +182,12 @@ proptest! {
                 prop_assert!(!shown.contains("push to main"), "{}", shown);
             }
             Outcome::Compacted(done) => {
-                prop_assert!(done.after.input_tokens < done.before.input_tokens);
-                prop_assert!(done.after.input_tokens < done.after.input_limit);
-                prop_assert!(done.summary_tokens <= TokenCount(SUMMARY));
-                let summary = done.summary.raw();
-                prop_assert!(parse_summary(summary.as_bytes()).is_ok());
-                prop_assert!(matches!(second_judge(summary.as_bytes()), SecondVerdict::Accepted(_)));
-
-                let mut all: Vec<usize> = done.kept.iter().chain(&done.replaced).copied().collect();
-                all.sort_unstable();
-                prop_assert_eq!(all, (0..session.messages().len()).collect::<Vec<_>>());
-
-                let replacement = Replacement { summary: Some(summary), kept: &done.kept };
-                let (bytes, _) = write(&session, &replacement, Format::EpitomeJson).unwrap();
-                let again = read(&bytes, &ReadOptions::default(), &mut |_| {}).unwrap();
-                prop_assert!(is_legal(again.messages()));
-                let kept: Vec<_> = done.kept.iter().map(|&at| session.messages()[at].clone()).collect();
-                let lead = session.leading_system();
-                prop_assert_eq!(&again.messages()[..lead], &kept[..lead]);
-                prop_assert_eq!(&again.messages()[lead + 1..], &kept[lead..]);
+                let next = put_in_place(&session, &done)?;
+                // And once more on what is left, as a long session would be.
+                let manual = Demand::Manual { instructions: Some("mind the queue".into()) };
+                if let Outcome::Compacted(done) = compact(&next, &policy, manual) {
+                    put_in_place(&next, &done)?;
+                }
             }
         }
     }
