@@ -168,6 +168,7 @@ pub(crate) const CUE_TABLE: CueTable = &[
     (
         Cues::SCOPE,
         &[
+            ".always ",
             "from (now|here) on",
             "going forward",
             "henceforth",
@@ -255,7 +256,11 @@ pub(crate) const CUE_TABLE: CueTable = &[
     (
         Cues::OPEN,
         &[
-            "(todo|fixme|remaining|pending|blocked|awaiting|unresolved|tbd)",
+            "(todo|fixme|pending|blocked|awaiting|unresolved|tbd)",
+            "remaining (work|task|tasks|step|steps|item|items|issue|issues|test|tests|failure|failures|question|questions)",
+            "(is|are|still) remaining",
+            "^remaining:",
+            "(remains|remain) (to|open|unclear)",
             "next (step|up|steps|task|action)",
             "still (need|needs|to|fails|fail|failing|open|have)",
             "not (yet |)(done|fixed|implemented|finished)",

@@ -132,10 +132,11 @@ impl Identifier {
         self.sources & source as u8 != 0
     }
 
-    /// Plain numbers, names and quotes matter only when the user said them.
+    /// Plain numbers, names, quotes and words matter only when the user said them.
     fn is_telling(&self) -> bool {
         const COMMON: ValueKinds = ValueKinds::of(&[ValueKind::Number, ValueKind::Name, ValueKind::Quoted]);
-        !COMMON.has(self.kind) || self.has(Source::User) || self.has(Source::Previous)
+        let is_word = self.kind == ValueKind::Identifier && self.text.bytes().all(|byte| byte.is_ascii_lowercase());
+        !is_word && !COMMON.has(self.kind) || self.has(Source::User) || self.has(Source::Previous)
     }
 
     fn score(&self, messages: usize) -> Score {

@@ -89,7 +89,7 @@ fn call_line(reading: &Reading<'_>, abandoned: &AbandonedSpans, said: &str, room
         };
         let fresh: Vec<&str> = values.iter().copied().filter(is_new).collect();
         let shown = if listed < 2 { &values } else { &fresh };
-        if listed >= 2 && fresh.is_empty() {
+        if shown.is_empty() {
             continue;
         }
         let entry = entry(call.name, shown);

@@ -155,7 +155,7 @@ fn is_sentence_start(lower: &[u8], start: usize) -> bool {
     let before = lower.get(..start).unwrap_or_default();
     match before {
         [] => true,
-        [.., end, b' '] => b".!?;:".contains(end),
+        [.., end, b' '] => b".!?;".contains(end),
         _ => false,
     }
 }

@@ -12,7 +12,7 @@ use super::pool::Pool;
 use super::recognize::Content;
 use super::scoring::Conversation;
 use super::statement::{Origin, Place, Statement};
-use super::statements::{each_statement, split_label};
+use super::statements::{each_statement, is_code_like, split_label};
 use super::values::{ValueKind, ValueKinds};
 use super::words::{Key, KeyMap, key};
 
@@ -277,9 +277,11 @@ impl<'t> Reader<'t> {
 
     /// Reads a statement's words and values and counts them.
     fn statement(&mut self, text: Cow<'t, str>, origin: Origin, place: Place) -> Statement<'t> {
+        let may_be_pasted = matches!(origin, Origin::User | Origin::System | Origin::Assistant);
+        let origin = if may_be_pasted && is_code_like(&text) { Origin::Pasted } else { origin };
         let (label, text) = match origin {
-            Origin::Tool | Origin::Previous(_) => (None, text),
-            _ => without_label(text),
+            Origin::Tool | Origin::Pasted | Origin::Previous(_) => (None, text),
+            Origin::User | Origin::System | Origin::Assistant => without_label(text),
         };
         self.lower_of(&text);
         let cues = cues_in(&self.lower);
@@ -304,9 +306,10 @@ impl<'t> Reader<'t> {
         self.conversation.judge(&mut statement);
         if statement.origin != Origin::Tool {
             let source = match statement.origin {
-                Origin::Assistant => Source::Assistant,
+                Origin::User | Origin::System => Source::User,
                 Origin::Previous(_) => Source::Previous,
-                _ => Source::User,
+                Origin::Assistant => Source::Assistant,
+                Origin::Tool | Origin::Pasted => Source::Tool,
             };
             self.identifiers.note_all(&statement, source, self.message, |kind| !TRANSIENT.has(kind));
             if self.is_boilerplate(&statement) {

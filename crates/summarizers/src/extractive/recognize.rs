@@ -247,7 +247,7 @@ impl Line<'_> {
             if self.next_is(at, b"style") || self.is_after(token, b"style is ") {
                 return Found::one(ValueKind::Style);
             }
-            if self.next_word(at).is_some_and(|next| is_name_part(self.str(next)))
+            if self.next_word(at).is_some_and(|next| is_name_part(self.str(next)) && !self.is_title(at + 1))
                 && (self.is_inside_sentence(token)
                     || self.next_word(at + 1).is_some_and(|verb| self.known(verb).any(Known::AFTER_NAME)))
             {
@@ -395,10 +395,11 @@ impl Line<'_> {
 
     /// Whether the statement neither starts here nor a sentence in it.
     fn is_inside_sentence(&self, token: &Token) -> bool {
-        match self.lower.get(..token.start).unwrap_or_default() {
+        let before = self.lower.get(..token.start).unwrap_or_default();
+        match before.trim_ascii_end() {
+            text if text.iter().all(|byte| byte.is_ascii_punctuation()) => false,
+            [.., end] => !b".!?".contains(end),
             [] => false,
-            [.., end, b' '] => !b".!?".contains(end),
-            _ => true,
         }
     }
 
@@ -412,6 +413,15 @@ impl Line<'_> {
             [.., before, b' '] => before.is_ascii_lowercase() || b",:;>(-".contains(before),
             _ => false,
         }
+    }
+
+    /// Whether a heading goes on or ends with this token: another capitalized word or a colon follows.
+    fn is_title(&self, at: usize) -> bool {
+        let ends_heading = self.tokens.get(at).is_some_and(|token| {
+            let after = self.lower.get(token.end..).unwrap_or_default();
+            after.trim_ascii_start().starts_with(b":")
+        });
+        ends_heading || self.next_word(at).is_some_and(|next| is_name_part(self.str(next)))
     }
 
     fn precedes_verb(&self, at: usize, token: &Token) -> bool {

@@ -9,7 +9,7 @@ use epitome_loop::Section;
 use super::cues::Cues;
 use super::fixed_point::{Score, recency, weighted};
 use super::statement::{ASSISTANT_MARK, Origin, Statement, shared};
-use super::statements::{LONG_LINE, Label, count_words, is_code_like};
+use super::statements::{LONG_LINE, Label, count_words};
 use super::values::{ValueKind, ValueKinds};
 use super::words::{Key, Known};
 
@@ -63,16 +63,14 @@ impl Conversation {
         if let Origin::Previous(section) = statement.origin {
             return previous_verdict(statement, section);
         }
-        let is_code = statement.origin != Origin::Tool && is_code_like(&statement.text);
-        let (mut section, mut score) = match statement.origin {
-            _ if is_code => self.code_verdict(statement),
+        let (section, score) = match statement.origin {
             Origin::Tool => self.tool_verdict(statement),
-            Origin::Assistant => self.assistant_verdict(statement),
-            Origin::User | Origin::System | Origin::Previous(_) => self.user_verdict(statement),
+            Origin::Pasted => self.pasted_verdict(statement),
+            Origin::Assistant => labelled(statement, self.assistant_verdict(statement)),
+            Origin::User | Origin::System | Origin::Previous(_) => {
+                labelled(statement, self.user_verdict(statement))
+            }
         };
-        if !is_code && statement.origin != Origin::Tool {
-            (section, score) = labelled(statement, section, score);
-        }
         (section, weakened(statement, score))
     }
 
@@ -156,7 +154,7 @@ impl Conversation {
         (Section::State, score + weighted(specificity(statement), 300))
     }
 
-    fn code_verdict(&self, statement: &Statement<'_>) -> Verdict {
+    fn pasted_verdict(&self, statement: &Statement<'_>) -> Verdict {
         let error = if statement.has(Cues::ERROR) { weighted(900, self.recency(statement)) } else { 0 };
         (Section::State, 400 + weighted(specificity(statement), 300) + error)
     }
@@ -186,7 +184,7 @@ fn rule_score(statement: &Statement<'_>, prohibits: bool, prefers: bool, command
 }
 
 /// A label says which section is meant. The assistant cannot make rules by labelling them.
-fn labelled(statement: &Statement<'_>, section: Section, score: Score) -> Verdict {
+fn labelled(statement: &Statement<'_>, (section, score): Verdict) -> Verdict {
     let Some(label) = statement.label else { return (section, score) };
     let section = match label {
         Label::Section(section) => section,

@@ -29,7 +29,8 @@ pub(crate) fn shortened(statement: &Statement<'_>, pressure: Pressure) -> String
         Pressure::Normal => 200,
         Pressure::Tight => 110,
     };
-    let text = without_opener(&statement.text);
+    let text = without_emphasis(&statement.text);
+    let text = without_opener(&text);
     let text = if text.len() > limit { telling_sentences(text) } else { Cow::Borrowed(text) };
     let text = cut_at_word(&text, LONGEST_ITEM);
     let is_free_of_rules = matches!(statement.section, Section::State | Section::OpenItems);
@@ -95,6 +96,22 @@ fn without_opener(text: &str) -> &str {
     rest.unwrap_or(text)
 }
 
+/// The text without the marks of bold type; between word characters two stars are an operator.
+fn without_emphasis(text: &str) -> Cow<'_, str> {
+    if !text.contains("**") {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len());
+    for (at, piece) in text.split("**").enumerate() {
+        let joins_words = plain.ends_with(char::is_alphanumeric) && piece.starts_with(char::is_alphanumeric);
+        if at > 0 && joins_words {
+            plain.push_str("**");
+        }
+        plain.push_str(piece);
+    }
+    Cow::Owned(plain)
+}
+
 /// The sentences that carry a cue or a value, or else the first.
 fn telling_sentences(text: &str) -> Cow<'_, str> {
     let all = sentences(text);
@@ -142,6 +159,12 @@ mod tests {
         assert_eq!(without_opener("Quick update: it moved"), "it moved");
         assert_eq!(without_opener("Some text"), "Some text");
         assert_eq!(without_opener("ok"), "ok");
+    }
+
+    #[test]
+    fn emphasis_goes_but_operators_stay() {
+        assert_eq!(without_emphasis("**Budget:** 5 **now**"), "Budget: 5 now");
+        assert_eq!(without_emphasis("2**3"), "2**3");
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub(crate) enum Origin {
     Assistant,
     /// A tool, or a file.
     Tool,
+    /// Program text or machine output inside a message: it has no authority, whoever sent it.
+    Pasted,
 }
 
 impl Origin {
@@ -127,7 +129,7 @@ impl<'t> Statement<'t> {
             && match self.origin {
                 Origin::Previous(section) => section == Section::Constraints,
                 Origin::User | Origin::System => true,
-                Origin::Assistant | Origin::Tool => false,
+                Origin::Assistant | Origin::Tool | Origin::Pasted => false,
             }
     }
 

@@ -126,7 +126,7 @@ impl Rules<'_, '_> {
         {
             // `Scratch that` names nothing: it means the user's latest plan and whatever restates it.
             let by_user =
-                |plan: &&usize| !matches!(self.all[**plan].origin, Origin::Assistant | Origin::Tool);
+                |plan: &&usize| self.all[**plan].origin.has_authority();
             let base = open.iter().rev().find(by_user).copied().unwrap_or(last);
             let restates = |&plan: &usize| {
                 let words = &self.all[plan].words;
@@ -196,7 +196,7 @@ impl Rules<'_, '_> {
         for statement in
             self.all.iter_mut().skip(from).take_while(|statement| statement.place.message <= last)
         {
-            if matches!(statement.origin, Origin::Assistant | Origin::Tool) {
+            if matches!(statement.origin, Origin::Assistant | Origin::Tool | Origin::Pasted) {
                 statement.is_retired = true;
             }
         }
@@ -209,7 +209,7 @@ impl Rules<'_, '_> {
         let mut latest: HashMap<String, usize> = HashMap::new();
         for at in 0..self.all.len() {
             let this = &self.all[at];
-            if this.is_retired || this.origin == Origin::Tool {
+            if this.is_retired || matches!(this.origin, Origin::Tool | Origin::Pasted) {
                 continue;
             }
             let Some(name) = assignment_key(&this.text) else { continue };
@@ -229,7 +229,10 @@ impl Rules<'_, '_> {
         let mut by_word: KeyMap<Vec<usize>> = KeyMap::default();
         for at in 0..self.all.len() {
             let this = &self.all[at];
-            if !self.is_live(at) || this.origin == Origin::Tool || this.is_question() {
+            if !self.is_live(at)
+                || matches!(this.origin, Origin::Tool | Origin::Pasted)
+                || this.is_question()
+            {
                 continue;
             }
             if this.words.len() >= 2 && !this.values.is_empty() {
@@ -299,7 +302,7 @@ impl Rules<'_, '_> {
         let replaced: Vec<usize> =
             candidates.into_iter().filter(|&old| self.is_other_version(&self.all[old], this)).collect();
         for old in replaced {
-            self.replace(old, at);
+            self.all[old].is_retired = true;
         }
         for &word in &self.all[at].words {
             by_word.entry(word).or_default().push(at);
