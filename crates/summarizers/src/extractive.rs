@@ -70,12 +70,12 @@ impl Extractive {
     pub fn summarize_now(&self, request: &SummaryRequest) -> Result<SummaryDraft, SummarizerError> {
         let instructions = request.instructions.as_deref();
         let mut reading = read(&request.transcript, request.previous.as_ref(), instructions);
-        let abandoned = retire_superseded(&mut reading);
+        let void = retire_superseded(&mut reading);
         let goal = find_goal(&reading.statements);
         let last_user = reading.conversation.last_user;
         reading.statements.retain(|statement| !statement.is_retired);
         raise_latest(&mut reading.statements, last_user);
-        let candidates = Candidates::new(&reading, &abandoned, &goal);
+        let candidates = Candidates::new(&reading, &void, &goal);
         fit(request, |bytes| candidates.select(bytes))
     }
 }

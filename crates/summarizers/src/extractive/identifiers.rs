@@ -25,6 +25,8 @@ pub(crate) enum Source {
 pub(crate) struct Identifier {
     /// As it was written first.
     pub(crate) text: String,
+    /// Its text in lower case.
+    pub(crate) key: Key,
     pub(crate) kind: ValueKind,
     sources: u8,
     mentions: u32,
@@ -65,7 +67,8 @@ impl Identifiers {
         for value in values {
             let word = text.get(value.start as usize..value.end as usize).unwrap_or_default();
             let word = word.trim_matches(['`', '"', '.', '“', '”']);
-            if wants(value.kind) && (SHORTEST..=LONGEST).contains(&word.len()) {
+            let is_wanted = wants(value.kind) && (SHORTEST..=LONGEST).contains(&word.len());
+            if is_wanted && !is_field_name(text, value) {
                 self.note(word, value.key, value.kind, source, message);
             }
         }
@@ -93,7 +96,7 @@ impl Identifiers {
             .iter()
             .filter(|identifier| identifier.text.len() >= 4 && identifier.is_telling())
             .map(|identifier| (identifier.score(messages), identifier))
-            .filter(|(score, _)| *score >= 250)
+            .filter(|(score, _)| *score >= 100)
             .collect();
         // `all` is in the order of first mention and the sort is stable, so equals have a fixed order.
         ranked.sort_by_key(|(score, identifier)| std::cmp::Reverse((*score, identifier.last_message)));
@@ -105,6 +108,7 @@ impl Identifiers {
         let at = *self.by_key.entry(key).or_insert_with(|| {
             self.all.push(Identifier {
                 text: text.to_owned(),
+                key,
                 kind,
                 sources: 0,
                 mentions: 0,
@@ -132,14 +136,24 @@ impl Identifier {
         self.sources & source as u8 != 0
     }
 
-    /// Plain numbers, names, quotes and words matter only when the user said them.
+    /// Plain numbers, names, words and quotes matter only when the user said them; a tool's quotes are data.
     fn is_telling(&self) -> bool {
+        if self.kind == ValueKind::Quoted && self.has(Source::Tool) {
+            return !self.text.contains(' ');
+        }
         const COMMON: ValueKinds = ValueKinds::of(&[ValueKind::Number, ValueKind::Name, ValueKind::Quoted]);
-        let is_word = self.kind == ValueKind::Identifier && self.text.bytes().all(|byte| byte.is_ascii_lowercase());
+        let is_word =
+            self.kind == ValueKind::Identifier && self.text.bytes().all(|byte| byte.is_ascii_lowercase());
         !is_word && !COMMON.has(self.kind) || self.has(Source::User) || self.has(Source::Previous)
     }
 
     fn score(&self, messages: usize) -> Score {
+        let age = messages.saturating_sub(self.last_message + 1);
+        let fresh = 450 + weighted(550, recency(age, messages));
+        if self.kind == ValueKind::Quoted && self.sources == Source::Tool as u8 {
+            // The last resort: a word that a tool repeats a lot is a code of its own, not a name.
+            return weighted(300, fresh);
+        }
         let points = |source, worth| if self.has(source) { worth } else { 0 };
         let said = points(Source::User, 3000).max(points(Source::Previous, 3000))
             + points(Source::Call, 2200)
@@ -148,8 +162,6 @@ impl Identifier {
         let several = if self.sources.count_ones() > 1 { 800 } else { 0 };
         // 0.4 for each doubling of the mentions, as a natural logarithm.
         let often = (log2_in_256ths(u64::from(self.mentions) + 1) as Score) * 277 / 256;
-        let age = messages.saturating_sub(self.last_message + 1);
-        let fresh = 450 + weighted(550, recency(age, messages));
         let mut score = weighted(said + several + often, fresh);
         if self.kind == ValueKind::Path {
             score += 600;
@@ -163,4 +175,14 @@ impl Identifier {
         }
         score
     }
+}
+
+/// Whether a value is the name of a field, as in `"flight_type": "one_way"` or `cache_type = redis`. Names
+/// with digits are data all the same: some answers are keyed by what they are about.
+fn is_field_name(text: &str, value: &Value) -> bool {
+    let name = text.get(value.start as usize..value.end as usize).unwrap_or_default();
+    let after = text.get(value.end as usize..).unwrap_or_default();
+    let after = after.strip_prefix(['"', '\'', '`']).unwrap_or(after).trim_start();
+    let is_named = after.starts_with(':') || after.starts_with('=') && !after.starts_with("==");
+    is_named && !name.bytes().any(|byte| byte.is_ascii_digit())
 }

@@ -4,7 +4,7 @@ use epitome_loop::rendered_item_len;
 
 use super::calls::Call;
 use super::reading::Reading;
-use super::supersession::AbandonedSpans;
+use super::supersession::{AbandonedSpans, Void};
 use super::values::ValueKind;
 use super::words::{Key, KeySet, key};
 
@@ -20,15 +20,10 @@ pub(crate) fn is_ledger_line(item: &str) -> bool {
 }
 
 /// The ledger's lines, best entries first, in at most `room` bytes; what the summary says already is left out.
-pub(crate) fn ledger_lines(
-    reading: &Reading<'_>,
-    abandoned: &AbandonedSpans,
-    said: &str,
-    room: usize,
-) -> Vec<String> {
+pub(crate) fn ledger_lines(reading: &Reading<'_>, void: &Void, said: &str, room: usize) -> Vec<String> {
     let mut said = said.to_lowercase();
     let mut lines = Vec::new();
-    let calls = call_line(reading, abandoned, &said, room / 2);
+    let calls = call_line(reading, &void.abandoned, &said, room / 2);
     let mut left = room;
     if let Some(line) = calls {
         left = left.saturating_sub(rendered_item_len(&line) + ITEM_BYTES);
@@ -39,7 +34,7 @@ pub(crate) fn ledger_lines(
     let (mut files, mut ids) = (String::new(), String::new());
     for (_, identifier) in reading.identifiers.ranked(reading.conversation.messages) {
         let (first, last) = identifier.span();
-        if is_within(abandoned, first, last) {
+        if is_within(&void.abandoned, first, last) || void.values.contains(&identifier.key) {
             continue;
         }
         let (line, name) = match identifier.kind {
@@ -65,11 +60,13 @@ pub(crate) fn ledger_lines(
     lines
 }
 
-/// The calls that worked, newest first: each with the values that no newer call and no item has.
+/// The calls that worked, newest first: each with the values that no newer call and no item has. The calls of
+/// one tool stand together: `get_user(mia_li)(kim_ho)`.
 fn call_line(reading: &Reading<'_>, abandoned: &AbandonedSpans, said: &str, room: usize) -> Option<String> {
     /// So many of the newest calls are looked at.
     const LOOK_BACK: usize = 512;
-    let mut line = String::new();
+    const SEPARATOR: &str = "; ";
+    let mut tools: Vec<(&str, String)> = Vec::new();
     let mut left = room.checked_sub(CALLS.len() + ITEM_BYTES)?;
     let mut listed = 0;
     let mut seen_calls = KeySet::default();
@@ -82,28 +79,32 @@ fn call_line(reading: &Reading<'_>, abandoned: &AbandonedSpans, said: &str, room
         if is_abandoned || is_past_failure || !seen_calls.insert(identity(call)) {
             continue;
         }
-        let values: Vec<&str> = call.arguments.iter().map(String::as_str).collect();
         let is_new = |value: &&str| {
             let lower = value.to_lowercase();
             !seen_values.contains(&key(lower.as_bytes())) && !said.contains(&lower)
         };
-        let fresh: Vec<&str> = values.iter().copied().filter(is_new).collect();
-        let shown = if listed < 2 { &values } else { &fresh };
+        let values = call.arguments.iter().map(String::as_str);
+        let shown: Vec<&str> = if listed < 2 { values.collect() } else { values.filter(is_new).collect() };
         if shown.is_empty() {
             continue;
         }
-        let entry = entry(call.name, shown);
-        let bytes = rendered_item_len(&entry) + if listed > 0 { "; ".len() } else { 0 };
-        if bytes > left {
-            continue;
+        let entry = entry(&shown);
+        let known = tools.iter_mut().find(|(name, _)| *name == call.name);
+        let opening = match &known {
+            Some(_) => 0,
+            None => rendered_item_len(call.name) + if listed > 0 { SEPARATOR.len() } else { 0 },
+        };
+        let Some(rest) = left.checked_sub(opening + rendered_item_len(&entry)) else { continue };
+        left = rest;
+        match known {
+            Some((_, entries)) => entries.push_str(&entry),
+            None => tools.push((call.name, entry)),
         }
-        line.push_str(if listed > 0 { "; " } else { CALLS });
-        line.push_str(&entry);
-        left -= bytes;
         listed += 1;
-        seen_values.extend(values.iter().map(|value| key(value.to_lowercase().as_bytes())));
+        seen_values.extend(call.arguments.iter().map(|value| key(value.to_lowercase().as_bytes())));
     }
-    (listed > 0).then_some(line)
+    let tools: Vec<String> = tools.into_iter().map(|(name, entries)| format!("{name}{entries}")).collect();
+    (listed > 0).then(|| format!("{CALLS}{}", tools.join(SEPARATOR)))
 }
 
 /// Whether the messages from `first` to `last` are all part of one stretch of abandoned work.
@@ -111,8 +112,8 @@ fn is_within(abandoned: &AbandonedSpans, first: usize, last: usize) -> bool {
     abandoned.iter().any(|span| span.contains(&first) && span.contains(&last))
 }
 
-/// `name(value, value)`, long values cut.
-fn entry(name: &str, values: &[&str]) -> String {
+/// `(value, value)`, long values cut.
+fn entry(values: &[&str]) -> String {
     const LONGEST: usize = 48;
     let shown: Vec<String> = values
         .iter()
@@ -121,7 +122,7 @@ fn entry(name: &str, values: &[&str]) -> String {
             _ => (*value).to_owned(),
         })
         .collect();
-    format!("{name}({})", shown.join(", "))
+    format!("({})", shown.join(", "))
 }
 
 /// What makes two calls the same call.

@@ -13,7 +13,7 @@ use super::recognize::Content;
 use super::scoring::Conversation;
 use super::statement::{Origin, Place, Statement};
 use super::statements::{each_statement, is_code_like, split_label};
-use super::values::{ValueKind, ValueKinds};
+use super::values::{Value, ValueKind, ValueKinds};
 use super::words::{Key, KeyMap, key};
 
 /// Of a tool's answer, this much of the beginning and of the end is looked at.
@@ -229,6 +229,7 @@ impl<'t> Reader<'t> {
             ValueKind::Identifier,
             ValueKind::GitRef,
             ValueKind::Money,
+            ValueKind::Quoted,
         ]);
         self.note_outcome(text);
         let (head, tail) = both_ends(text, TOOL_TEXT_ENDS);
@@ -240,6 +241,11 @@ impl<'t> Reader<'t> {
             }
             self.lower_of(line);
             self.content.read(line, &self.lower);
+            for value in &mut self.content.values {
+                if value.kind == ValueKind::Identifier && is_quoted(line, value) {
+                    value.kind = ValueKind::Quoted;
+                }
+            }
             self.identifiers.note_values(line, &self.content.values, Source::Tool, self.message, |kind| {
                 IDENTIFYING.has(kind)
             });
@@ -369,6 +375,13 @@ impl<'t> Reader<'t> {
             conversation: self.conversation,
         }
     }
+}
+
+/// Whether a value stands between quotation marks.
+fn is_quoted(line: &str, value: &Value) -> bool {
+    let before = line.get(..value.start as usize).unwrap_or_default();
+    let after = line.get(value.end as usize..).unwrap_or_default();
+    before.ends_with(['"', '\'']) && after.starts_with(['"', '\''])
 }
 
 /// Takes a label off a statement, borrowed text staying borrowed.

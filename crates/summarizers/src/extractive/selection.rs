@@ -13,7 +13,7 @@ use super::reading::{EMPTY_ITEM, Reading};
 use super::shortening::{Pressure, fit_rendered, says_something, shortened};
 use super::statement::{Origin, Place, Statement};
 use super::statements::sentences;
-use super::supersession::AbandonedSpans;
+use super::supersession::Void;
 use super::values::{ValueKind, ValueKinds};
 use super::words::{Key, KeySet, Known};
 
@@ -25,8 +25,6 @@ const STRONG_RULES_SHARE: usize = 62;
 const STRONG_RULE: i32 = 4000;
 /// One message may fill this part, in percent, of the constraints' share while other messages' rules wait.
 const ONE_MESSAGE_SHARE: usize = 40;
-/// The share of the ledger.
-const LEDGER_SHARE: usize = 30;
 /// If the statements of this score or more do not all fit, the budget is tight.
 const MUST_HAVE: i32 = 3500;
 /// What is left after everything else goes to statements of at least this score.
@@ -35,7 +33,7 @@ const WORTH_FILLING: i32 = 900;
 /// Everything that can be selected.
 pub(crate) struct Candidates<'r, 't> {
     reading: &'r Reading<'t>,
-    abandoned: &'r AbandonedSpans,
+    void: &'r Void,
     goal: &'r Goal<'t>,
     all: Vec<Candidate<'r, 't>>,
 }
@@ -61,7 +59,7 @@ pub(crate) struct Selection {
 
 impl<'r, 't> Candidates<'r, 't> {
     /// Takes the statements that are worth selecting.
-    pub(crate) fn new(reading: &'r Reading<'t>, abandoned: &'r AbandonedSpans, goal: &'r Goal<'t>) -> Self {
+    pub(crate) fn new(reading: &'r Reading<'t>, void: &'r Void, goal: &'r Goal<'t>) -> Self {
         let is_goal = |statement: &Statement<'_>| {
             goal.is_moved && goal.statements.iter().any(|one| one.place == statement.place)
         };
@@ -71,7 +69,7 @@ impl<'r, 't> Candidates<'r, 't> {
             .filter(|one| !one.is_retired && one.score >= WORTH_SELECTING && !is_goal(one))
             .map(|statement| Candidate { statement, normal: OnceCell::new(), tight: OnceCell::new() })
             .collect();
-        Self { reading, abandoned, goal, all }
+        Self { reading, void, goal, all }
     }
 
     /// The candidates, best first; of equal ones the newer message first, in a message the earlier line.
@@ -96,13 +94,12 @@ impl<'r, 't> Candidates<'r, 't> {
         let pressure = if needed > room { Pressure::Tight } else { Pressure::Normal };
         let mut draft = Draft::new(room, pressure);
         draft.add_goal(self.goal);
-        let ledger_room = if self.reading.uses_tools { room * LEDGER_SHARE / 100 } else { 0 };
+        let ledger_room = if self.reading.uses_tools { ledger_room(room) } else { 0 };
         let waiting = draft.add_by_share(self.ranked(pressure), room.saturating_sub(ledger_room));
         if ledger_room > 40 {
             let left = room.saturating_sub(draft.used + draft.marks_owed(Section::State));
             let extra = left.saturating_sub(ledger_room) / 2;
-            let lines =
-                ledger_lines(self.reading, self.abandoned, &draft.text(), left.min(ledger_room + extra));
+            let lines = ledger_lines(self.reading, self.void, &draft.text(), left.min(ledger_room + extra));
             lines.into_iter().for_each(|line| draft.add_ledger_line(line));
         }
         let (worthy, rest): (Vec<_>, Vec<_>) =
@@ -350,6 +347,13 @@ impl Draft {
         }
         sections
     }
+}
+
+/// What the ledger gets of the room: in a small summary statements come first, in a larger one the ledger
+/// grows to two fifths.
+fn ledger_room(room: usize) -> usize {
+    const BEFORE_LEDGER: usize = 100;
+    (room.saturating_sub(BEFORE_LEDGER) * 45 / 100).min(room * 40 / 100)
 }
 
 /// Whether a statement names the task, or is just the first thing that was said.

@@ -19,26 +19,55 @@ const EXTENSIONS: [&[u8]; 44] = [
     b"proto", b"tf", b"vue", b"ipynb", b"conf",
 ];
 
-/// Pairs of plain words with a slash that are no paths.
-const SLASHED_WORDS: [&[u8]; 18] = [
-    b"and/or",
-    b"either/or",
-    b"yes/no",
-    b"true/false",
-    b"on/off",
-    b"read/write",
-    b"input/output",
-    b"i/o",
-    b"n/a",
-    b"w/o",
-    b"he/she",
-    b"his/her",
-    b"him/her",
-    b"s/he",
-    b"pass/fail",
-    b"client/server",
-    b"tcp/ip",
-    b"ci/cd",
+/// Folders that projects and systems have. Two plain words with a slash between are a path only if the first
+/// is one of them: `start/end` is none.
+const FOLDERS: [&[u8]; 46] = [
+    b"src",
+    b"lib",
+    b"libs",
+    b"test",
+    b"tests",
+    b"doc",
+    b"docs",
+    b"app",
+    b"apps",
+    b"crates",
+    b"packages",
+    b"pkg",
+    b"cmd",
+    b"internal",
+    b"bin",
+    b"scripts",
+    b"config",
+    b"configs",
+    b"build",
+    b"dist",
+    b"target",
+    b"examples",
+    b"benches",
+    b"fixtures",
+    b"include",
+    b"public",
+    b"static",
+    b"assets",
+    b"templates",
+    b"tools",
+    b"core",
+    b"server",
+    b"client",
+    b"backend",
+    b"frontend",
+    b"api",
+    b"web",
+    b"etc",
+    b"home",
+    b"usr",
+    b"var",
+    b"tmp",
+    b"opt",
+    b"data",
+    b"vendor",
+    b"workspace",
 ];
 
 pub(crate) fn has_known_extension(lower: &[u8]) -> bool {
@@ -47,9 +76,16 @@ pub(crate) fn has_known_extension(lower: &[u8]) -> bool {
     parts.next().is_some() && EXTENSIONS.contains(&extension)
 }
 
+/// A path, given what the token is made of.
 pub(crate) fn is_path(lower: &[u8], made: Made) -> bool {
-    let has_letter = made.any(LETTERS.with(Made::FOREIGN));
-    has_letter && !SLASHED_WORDS.contains(&lower)
+    if !made.any(LETTERS.with(Made::FOREIGN)) {
+        return false;
+    }
+    let mut parts = lower.split(|&byte| byte == b'/' || byte == b'\\');
+    let (first, second) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let is_pair_of_words = parts.next().is_none()
+        && [first, second].iter().all(|part| !part.is_empty() && part.iter().all(u8::is_ascii_alphabetic));
+    !is_pair_of_words || FOLDERS.contains(&first)
 }
 
 /// A capitalized word of small letters: `Alice`.

@@ -17,7 +17,7 @@ use super::scoring::assignment_key;
 use super::statement::{Origin, Statement, shared};
 use super::statements::sentences;
 use super::values::{Value, ValueKind, ValueKinds};
-use super::words::{Key, KeyMap, is_light, key, stem_key};
+use super::words::{Key, KeyMap, KeySet, is_light, key, stem_key};
 
 /// So many of the latest statements with a word, or of an attribute, are compared with a new one.
 const LOOK_BACK: usize = 64;
@@ -30,9 +30,17 @@ const CORRECTION_DISCOUNT: Score = 1500;
 /// Stretches of work that the assistant gave up, by message index.
 pub(crate) type AbandonedSpans = Vec<std::ops::Range<usize>>;
 
-/// Retires superseded statements and drops those that are retired or worth nothing. Returns the spans of
-/// abandoned work.
-pub(crate) fn retire_superseded(reading: &mut Reading<'_>) -> AbandonedSpans {
+/// What no longer holds, beside the retired statements themselves.
+#[derive(Default)]
+pub(crate) struct Void {
+    /// Stretches of work that the assistant gave up.
+    pub(crate) abandoned: AbandonedSpans,
+    /// Values that stand in retired statements of the user and in no other.
+    pub(crate) values: KeySet,
+}
+
+/// Retires superseded statements. Returns what else no longer holds.
+pub(crate) fn retire_superseded(reading: &mut Reading<'_>) -> Void {
     let mut rules = Rules {
         weights: Weights { frequency: &reading.frequency, statements: reading.statement_count },
         all: &mut reading.statements,
@@ -42,8 +50,9 @@ pub(crate) fn retire_superseded(reading: &mut Reading<'_>) -> AbandonedSpans {
     rules.retractions();
     rules.assignments();
     rules.versions();
+    let values = rules.void_values();
     rules.repetitions();
-    rules.abandoned
+    Void { abandoned: rules.abandoned, values }
 }
 
 /// How much words say.
@@ -125,8 +134,7 @@ impl Rules<'_, '_> {
             && let Some(&last) = open.last()
         {
             // `Scratch that` names nothing: it means the user's latest plan and whatever restates it.
-            let by_user =
-                |plan: &&usize| self.all[**plan].origin.has_authority();
+            let by_user = |plan: &&usize| self.all[**plan].origin.has_authority();
             let base = open.iter().rev().find(by_user).copied().unwrap_or(last);
             let restates = |&plan: &usize| {
                 let words = &self.all[plan].words;
@@ -229,9 +237,7 @@ impl Rules<'_, '_> {
         let mut by_word: KeyMap<Vec<usize>> = KeyMap::default();
         for at in 0..self.all.len() {
             let this = &self.all[at];
-            if !self.is_live(at)
-                || matches!(this.origin, Origin::Tool | Origin::Pasted)
-                || this.is_question()
+            if !self.is_live(at) || matches!(this.origin, Origin::Tool | Origin::Pasted) || this.is_question()
             {
                 continue;
             }
@@ -324,6 +330,21 @@ impl Rules<'_, '_> {
             self.weights.of(old.words.iter().copied()).min(self.weights.of(new.words.iter().copied()));
         let share_needed = if new.has(Cues::UPDATE) { 34 } else { 50 };
         common > 0 && 100 * common >= share_needed * whole
+    }
+
+    /// The values that only retired statements of the user have.
+    fn void_values(&self) -> KeySet {
+        let values_of = |is_retired: bool| {
+            let statements = self.all.iter().filter(move |one| {
+                one.is_retired == is_retired && (!is_retired || one.origin.has_authority())
+            });
+            statements.flat_map(|one| one.values.iter().map(|value| value.key))
+        };
+        let mut void: KeySet = values_of(true).collect();
+        for value in values_of(false) {
+            void.remove(&value);
+        }
+        void
     }
 
     /// Of statements with the same words and values the best one stays, of equal ones the latest.
