@@ -68,6 +68,8 @@ fn run(command: Command) -> Result<(), StepError> {
         Command::Layers => report("layers", &layers::findings_of_workspace()?),
         Command::Tidy => report("tidy", &tidy::findings(&workspace::root())?),
         Command::Conformance { dir, names } => {
+            // Cargo is started in the workspace's folder; the path is meant from here.
+            let dir = std::path::absolute(&dir).unwrap_or(dir);
             Cargo::run_release("epitome-tests", "conformance").arg(dir).args(names).execute()
         }
         Command::Evidence { name } => Cargo::run_release("epitome-tests", "evidence").args(name).execute(),
