@@ -2,7 +2,8 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use epitome_benches::{hostile_summaries, roxmltree_accepts, valid_summary};
-use epitome_loopruntime::parse_summary;
+use epitome_loop::SharedText;
+use epitome_loopruntime::{parse_summary, parse_summary_text};
 
 fn valid(criterion: &mut Criterion) {
     for (name, size) in [("summary of 2 KB", 2 << 10), ("summary of 64 KB", 64 << 10)] {
@@ -10,7 +11,9 @@ fn valid(criterion: &mut Criterion) {
         assert!(parse_summary(text.as_bytes()).is_ok() && roxmltree_accepts(&text));
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Bytes(text.len() as u64));
-        group.bench_function("ours", |bencher| bencher.iter(|| parse_summary(text.as_bytes())));
+        let shared = SharedText::from(text.as_str());
+        group.bench_function("ours", |bencher| bencher.iter(|| parse_summary_text(shared.clone())));
+        group.bench_function("ours, from bytes", |bencher| bencher.iter(|| parse_summary(text.as_bytes())));
         group.bench_function("roxmltree", |bencher| bencher.iter(|| roxmltree_accepts(&text)));
         group.finish();
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use epitome_counters::{Encoding, HeuristicEstimator, LocalCounter};
-use epitome_loop::{Message, ModelKey, Request, SummaryRequest, TextEstimator, TokenCount};
-use epitome_loopruntime::parse_summary;
+use epitome_loop::{Message, ModelKey, Request, SharedText, SummaryRequest, TextEstimator, TokenCount};
+use epitome_loopruntime::{parse_summary, parse_summary_text};
 use epitome_summarizers::Extractive;
 
 use crate::agent_text::{agent_session, chat_session, new_message, plain_text};
@@ -98,10 +98,12 @@ fn estimate_without_a_tokenizer() -> SpeedRow {
 
 fn summary(name: &'static str, bytes: usize, target: f64) -> SpeedRow {
     let text = valid_summary(bytes);
+    // Both get text that is known to be UTF-8, as a renderer hands it over.
+    let shared = SharedText::from(text.as_str());
     let runs = 2_000_000 / bytes;
     let duel = duel(
         15,
-        |_| (0..runs).all(|_| parse_summary(text.as_bytes()).is_ok()),
+        |_| (0..runs).all(|_| parse_summary_text(shared.clone()).is_ok()),
         |_| (0..runs).all(|_| roxmltree_accepts(&text)),
     );
     let each = |total: Duration| total / u32::try_from(runs).unwrap_or(u32::MAX);

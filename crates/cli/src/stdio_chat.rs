@@ -8,7 +8,7 @@ use std::io::{self, Read as _};
 use std::sync::Arc;
 
 use epitome_loop::{Block, Message, SharedText, SummarizerError, SummaryRequest, TokenCount};
-use epitome_loopruntime::parse_summary;
+use epitome_loopruntime::parse_summary_text;
 use epitome_sessionruntime::{leading_system, recognize_earlier_summary};
 use epitome_summarizers::Extractive;
 use epitome_transcripts::{Format, ReadOptions, Replacement};
@@ -55,7 +55,7 @@ pub(crate) fn run(budget_tokens: u64) -> Result<(), Failure> {
         estimator: Arc::new(|text: &str| TokenCount((text.len() as u64).div_ceil(4))),
     };
     let draft = Extractive::new().summarize_now(&request).map_err(Failure::StdioBudget)?;
-    let summary = proven(&draft.sections.render().xml)?;
+    let summary = proven(draft.sections.render().xml)?;
     let kept: Vec<usize> = (0..kept).collect();
     let replacement = Replacement { summary: Some(&summary), kept: &kept };
     let (bytes, _) =
@@ -64,8 +64,8 @@ pub(crate) fn run(budget_tokens: u64) -> Result<(), Failure> {
 }
 
 /// The summary, if the strict parser accepts it.
-fn proven(xml: &SharedText) -> Result<SharedText, Failure> {
-    match parse_summary(xml.as_bytes()) {
+fn proven(xml: SharedText) -> Result<SharedText, Failure> {
+    match parse_summary_text(xml) {
         Ok(summary) => Ok(summary.raw().clone()),
         Err(_) => Err(Failure::StdioBudget(SummarizerError::Unavailable)),
     }

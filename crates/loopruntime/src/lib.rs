@@ -12,7 +12,7 @@ pub use candidate::{Candidate, CandidateRefused, Unavailable, choose_candidate};
 pub use history::{HistoryError, check_message_graph, check_retained_history};
 pub use landing::{Landing, judge_landing, landing_level};
 pub use projection::{Projection, ProjectionError, TOOL_RESULT_CODE_POINTS, project};
-pub use summary_xml::{ConversationSummary, parse_summary};
+pub use summary_xml::{ConversationSummary, parse_summary, parse_summary_text};
 pub use tail::{
     InsideSegment, SegmentOutline, TailChoice, TailCut, TailError, open_exchange, retained_tail_fits,
     select_tail,

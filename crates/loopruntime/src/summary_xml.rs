@@ -63,22 +63,34 @@ impl ConversationSummary {
 /// [`InvalidSummary`] with the reason of the first fault met reading left to right: `xml_syntax`, `xml_root`,
 /// `xml_structure` or `xml_content`; a CDATA section anywhere is `xml_structure`, whatever else is wrong.
 pub fn parse_summary(bytes: &[u8]) -> Result<ConversationSummary, InvalidSummary> {
-    let (valid, text) = match std::str::from_utf8(bytes) {
-        Ok(text) => (bytes.len(), Some(text)),
-        Err(fault) => (fault.valid_up_to(), None),
-    };
-    match section_ranges(bytes, valid) {
-        Ok(ranges) => {
-            // What the scan accepts lies wholly in sections and tags, so it was found to be UTF-8.
-            let text = text.ok_or(InvalidSummary::from(InvalidSummaryReason::XmlSyntax))?;
+    match std::str::from_utf8(bytes) {
+        Ok(text) => {
+            let ranges = judge(bytes, bytes.len())?;
             Ok(ConversationSummary { raw: SharedText::from(text), ranges })
         }
-        // A CDATA section never gets past the scan, so only a refused document needs this look.
-        Err(_) if memchr::memmem::find(bytes, b"<![CDATA[").is_some() => {
-            Err(InvalidSummaryReason::XmlStructure.into())
-        }
-        Err(reason) => Err(reason.into()),
+        // A document that is not UTF-8 is refused; the scan says for what.
+        Err(fault) => match judge(bytes, fault.valid_up_to()) {
+            Ok(_) => Err(InvalidSummaryReason::XmlSyntax.into()),
+            Err(reason) => Err(reason),
+        },
     }
+}
+
+/// Parses a summary that is held as text already; nothing is copied.
+///
+/// # Errors
+/// As [`parse_summary`].
+pub fn parse_summary_text(text: SharedText) -> Result<ConversationSummary, InvalidSummary> {
+    let ranges = judge(text.as_bytes(), text.len())?;
+    Ok(ConversationSummary { raw: text, ranges })
+}
+
+fn judge(bytes: &[u8], valid: usize) -> Result<[Range<usize>; 5], InvalidSummary> {
+    section_ranges(bytes, valid).map_err(|reason| {
+        // A CDATA section never gets past the scan, so only a refused document needs this look.
+        let cdata = memchr::memmem::find(bytes, b"<![CDATA[").is_some();
+        if cdata { InvalidSummaryReason::XmlStructure.into() } else { reason.into() }
+    })
 }
 
 /// Walks the markup and says where the text of each section lies. `valid` is how far the bytes are UTF-8.

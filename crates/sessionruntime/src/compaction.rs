@@ -10,7 +10,7 @@ use epitome_loop::{
     SummaryTooLarge, TextEstimator, TokenCount, Trigger, ValidPolicy, core_json_len, resolve_context_limits,
 };
 use epitome_loopruntime::{
-    ConversationSummary, TailCut, Unavailable, judge_landing, landing_level, parse_summary,
+    ConversationSummary, TailCut, Unavailable, judge_landing, landing_level, parse_summary_text,
     retained_tail_fits,
 };
 
@@ -300,7 +300,7 @@ fn prove(
     if estimator.estimate(&xml) > input.max_summary_tokens() {
         return Err(InvalidSummaryReason::TokenLimit.into());
     }
-    let summary = parse_summary(xml.as_bytes())?;
+    let summary = parse_summary_text(xml)?;
     CompactionOutput::new(
         input.basis(),
         input.model().clone(),

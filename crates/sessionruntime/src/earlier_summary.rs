@@ -1,7 +1,7 @@
 //! Recognizing a summary that an earlier compaction left at the head of a conversation.
 
 use epitome_loop::{Block, Message, SummarySections};
-use epitome_loopruntime::parse_summary;
+use epitome_loopruntime::parse_summary_text;
 
 /// What an earlier compaction left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub fn leading_system(messages: &[Message]) -> usize {
 pub fn recognize_earlier_summary(messages: &[Message]) -> Option<EarlierSummary> {
     let Message::User { blocks } = messages.get(leading_system(messages))? else { return None };
     let [Block::Text { text }] = &**blocks else { return None };
-    let summary = parse_summary(text.as_bytes()).ok()?;
+    let summary = parse_summary_text(text.clone()).ok()?;
     Some(EarlierSummary { messages: 1, sections: Some(summary.sections()) })
 }
 

@@ -56,12 +56,16 @@ fn end_within(
     while special != 0 {
         let at = start + special.trailing_zeros() as usize;
         special &= special - 1;
-        match bytes.get(at) {
-            Some(b'<') => return Ok(Some(at)),
-            Some(b'>') if !closes_cdata(bytes, at) => {}
+        match bytes.get(at..).unwrap_or_default() {
+            [b'<', ..] => return Ok(Some(at)),
+            [b'\t' | b'\r', ..] => {}
             // What follows in a reference is not special, so the search goes on behind the ampersand.
-            Some(b'&') if resolve_reference(bytes.get(at..).unwrap_or_default()).is_some() => {}
-            Some(0xef) if !is_noncharacter(bytes, at) => {}
+            [b'&', b'l' | b'g', b't', b';', ..] | [b'&', b'a', b'm', b'p', b';', ..] => {}
+            rest @ [b'&', ..] if resolve_reference(rest).is_some() => {}
+            [b'>', ..] if !closes_cdata(bytes, at) => {}
+            // U+FFFE and U+FFFF; every other character that begins so is allowed.
+            [0xef, 0xbf, 0xbe | 0xbf, ..] => return Err(SYNTAX),
+            [0xef, ..] => {}
             _ => return Err(SYNTAX),
         }
     }
@@ -78,16 +82,11 @@ fn value_end(bytes: &[u8], quote: u8) -> Result<usize, InvalidSummaryReason> {
             }
             b'\t' | b'\n' | b'\r' => {}
             b'<' | 0..0x20 => return Err(SYNTAX),
-            0xef if is_noncharacter(bytes, at) => return Err(SYNTAX),
+            0xef if matches!(bytes.get(at..at + 3), Some([0xef, 0xbf, 0xbe | 0xbf])) => return Err(SYNTAX),
             _ => {}
         }
     }
     Err(SYNTAX)
-}
-
-/// U+FFFE and U+FFFF; every other character that begins with this byte is allowed.
-fn is_noncharacter(bytes: &[u8], at: usize) -> bool {
-    matches!(bytes.get(at..at + 3), Some([0xef, 0xbf, 0xbe | 0xbf]))
 }
 
 /// Whether the text says nothing: only white space, references resolved.
@@ -170,7 +169,7 @@ fn resolve_number(bytes: &[u8]) -> Option<(char, usize)> {
 }
 
 fn closes_cdata(bytes: &[u8], at: usize) -> bool {
-    matches!(at.checked_sub(2).and_then(|from| bytes.get(from..at)), Some([b']', b']']))
+    bytes.get(at.wrapping_sub(1)) == Some(&b']') && bytes.get(at.wrapping_sub(2)) == Some(&b']')
 }
 
 /// How many bytes are looked at together.
@@ -187,10 +186,13 @@ fn special_positions(chunk: &[u8; CHUNK]) -> u64 {
         .fold(0, |bits, word| bits << 8 | u64::from_le_bytes(*word).wrapping_mul(0x0102_0408_1020_4080) >> 56)
 }
 
-/// Bytes that may end text or be forbidden in it. Written without branches.
+/// Bytes that may end text or be forbidden in it, and two that are rare. Written without branches and with few
+/// comparisons, since every byte of a summary passes here.
 fn is_special(byte: u8) -> bool {
-    let control = (byte < 0x20) & (byte != b'\n') & (byte != b'\t') & (byte != b'\r');
-    control | (byte == b'<') | (byte == b'>') | (byte == b'&') | (byte == 0xef)
+    let control = (byte < 0x20) & (byte != b'\n');
+    // One comparison for both angle brackets, which differ in this bit alone.
+    let bracket = (byte & !0b10) == b'<';
+    control | bracket | (byte == b'&') | (byte == 0xef)
 }
 
 #[cfg(test)]
