@@ -54,6 +54,11 @@ impl Failure {
         })
     }
 
+    /// Whether the reader at the other end of a pipe went away.
+    pub(crate) fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Io { kind, .. } if kind.kind() == io::ErrorKind::BrokenPipe)
+    }
+
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |kind| Self::Io { path, kind }

@@ -23,6 +23,8 @@ use crate::failure::Failure;
 fn main() -> ExitCode {
     match run(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads has seen enough, as in `epitome models | head`.
+        Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             // Nothing can be said any more if standard error is gone.
             let _ = writeln!(anstream::stderr(), "{}: {failure}", report::emphasis("epitome"));
