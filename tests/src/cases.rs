@@ -19,8 +19,9 @@ use serde_json::Value;
 pub use case_file::{Case, CaseError};
 
 /// Kinds of faults that are covered, in the words of the case files.
-pub const KINDS: [&str; 12] = [
+pub const KINDS: [&str; 14] = [
     "byte_limit",
+    "duplicate_ids",
     "image_tokens",
     "markup_and_injection",
     "no_gain",
@@ -31,6 +32,7 @@ pub const KINDS: [&str; 12] = [
     "summary_empty",
     "summary_error_text",
     "tail_budget",
+    "torn_file",
     "unicode_cut",
 ];
 

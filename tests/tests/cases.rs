@@ -26,6 +26,7 @@ macro_rules! cases {
 
 cases! {
     bytes_not_tokens: "bytes-not-tokens.json",
+    dup_completed_and_aborted: "dup-completed-and-aborted.json",
     empty_thinking_only: "empty-thinking-only.json",
     empty_whitespace: "empty-whitespace.json",
     errtext_as_summary: "errtext-as-summary.json",
@@ -45,6 +46,9 @@ cases! {
     special_token_in_text: "special-token-in-text.json",
     tail_sized_with_media_stripped: "tail-sized-with-media-stripped.json",
     tail_two_turns_but_full: "tail-two-turns-but-full.json",
+    torn_fused_line: "torn-fused-line.json",
+    torn_prefix_then_whole: "torn-prefix-then-whole.json",
+    torn_two_objects_one_line: "torn-two-objects-one-line.json",
     unknown_role: "unknown-role.json",
     utf8_cut_inside_emoji: "utf8-cut-inside-emoji.json",
 }

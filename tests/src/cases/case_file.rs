@@ -1,5 +1,8 @@
 //! A case as it stands in its file, and its session as a transcript that our reader understands.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use epitome_transcripts::Format;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -47,19 +50,27 @@ pub struct Case {
     pub(super) document: Result<Document, CaseError>,
 }
 
-/// The session of a case as Epitome JSON, and the name that the case gives to each of its messages. A message
+/// The session of a case as a transcript, and the name that the case gives to each of its messages. A message
 /// with several tool results becomes several messages of one name.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Document {
+    pub(super) format: Format,
     pub(super) bytes: Vec<u8>,
     pub(super) names: Vec<String>,
 }
 
 impl Case {
     pub(super) fn from_json(value: Value) -> Result<Self, CaseError> {
-        let document = match value["raw_lines"].as_array() {
-            Some(lines) => raw_document(lines),
-            None => document(list(&value["messages"])),
+        let document = match (&value["raw_lines"], &value["raw_bytes_b64"]) {
+            (Value::Array(lines), _) => {
+                let lines = lines.iter().map(|line| line.as_str().ok_or(CaseError::Part("raw line")));
+                lines.collect::<Result<Vec<_>, _>>().map(|lines| raw_document(lines.join("\n").as_bytes()))
+            }
+            (_, Value::String(content)) => {
+                let content = STANDARD.decode(content).map_err(|_| CaseError::Part("raw bytes"));
+                content.map(|content| raw_document(&content))
+            }
+            _ => document(list(&value["messages"])),
         };
         Ok(Self {
             id: string(&value, "id").ok_or(CaseError::Part("id"))?,
@@ -87,28 +98,45 @@ fn answer(summary: &Value) -> Option<String> {
     })
 }
 
-/// A message in a raw line. Its text stays as it was escaped, broken escapes included.
+/// A whole message in the content of a file. Its text stays as it was escaped, broken escapes included.
 #[derive(Deserialize)]
-struct RawLine<'a> {
+struct RawMessage<'a> {
     id: String,
-    role: String,
-    #[serde(borrow)]
-    text: &'a RawValue,
+    #[serde(borrow, rename = "text")]
+    _text: &'a RawValue,
 }
 
-fn raw_document(lines: &[Value]) -> Result<Document, CaseError> {
-    let mut names = Vec::new();
-    let mut messages = Vec::new();
-    for line in lines {
-        let line = line.as_str().ok_or(CaseError::Part("raw line"))?;
-        let RawLine { id, role, text } =
-            serde_json::from_str(line).map_err(|_| CaseError::Part("raw line"))?;
-        let role = Value::String(role);
-        messages.push(format!("{{\"role\":{role},\"content\":[{{\"type\":\"text\",\"text\":{text}}}]}}"));
-        names.push(id);
+/// The content of a file of messages `{"id", "role", "text"}`, one a line or not quite, as chat messages.
+fn raw_document(content: &[u8]) -> Document {
+    const BEGIN: &str = "{\"id\":";
+    let text = String::from_utf8_lossy(content);
+    // Each message is looked at from where it begins to where the next one does.
+    let whole = text.split(BEGIN).skip(1).filter_map(|rest| {
+        let (message, _) = rest.rsplit_once('}')?;
+        let message = format!("{BEGIN}{message}}}");
+        Some(serde_json::from_str::<RawMessage<'_>>(&message).ok()?.id)
+    });
+    let names = whole.collect();
+    Document { bytes: replaced(content, b"\"text\":", b"\"content\":"), names, format: Format::OpenAiChat }
+}
+
+/// The bytes with one piece of them put in place of another, wherever it stands.
+fn replaced(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(first) = rest.first() {
+        match rest.strip_prefix(old) {
+            Some(after) => {
+                out.extend_from_slice(new);
+                rest = after;
+            }
+            None => {
+                out.push(*first);
+                rest = rest.split_first().map_or(&[], |(_, after)| after);
+            }
+        }
     }
-    let bytes = format!("{{\"epitome\":1,\"messages\":[{}]}}", messages.join(",")).into_bytes();
-    Ok(Document { bytes, names })
+    out
 }
 
 fn document(messages: &[Value]) -> Result<Document, CaseError> {
@@ -122,7 +150,7 @@ fn document(messages: &[Value]) -> Result<Document, CaseError> {
         }
     }
     let bytes = json!({"epitome": 1, "messages": written}).to_string().into_bytes();
-    Ok(Document { bytes, names })
+    Ok(Document { format: Format::EpitomeJson, bytes, names })
 }
 
 /// The messages of Epitome JSON that a message of a case stands for: each tool result is one of its own.
@@ -194,9 +222,14 @@ mod tests {
     }
 
     #[test]
-    fn raw_lines_keep_their_broken_escapes() {
-        let lines = [Value::String(r#"{"id":"m1","role":"user","text":"a \ud83d b"}"#.to_owned())];
-        let document = raw_document(&lines).unwrap();
-        assert!(String::from_utf8(document.bytes).unwrap().contains(r"a \ud83d b"));
+    fn raw_content_keeps_its_broken_escapes_and_names_what_is_whole() {
+        let content = concat!(
+            r#"{"id":"m1","role":"user","text":"a \ud83d b"}"#,
+            "\n",
+            r#"{"id":"m2","role":"assis{"id":"m3","role":"user","text":"c"}"#
+        );
+        let document = raw_document(content.as_bytes());
+        assert_eq!(document.names, ["m1", "m3"]);
+        assert!(String::from_utf8(document.bytes).unwrap().contains(r#""content":"a \ud83d b""#));
     }
 }

@@ -55,7 +55,8 @@ pub(super) fn judge(case: &Case) -> Result<(String, Vec<String>), CaseError> {
 
 fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
     let document = case.document.as_ref().map_err(CaseError::clone)?;
-    let original = match read(&document.bytes, &ReadOptions::default(), &mut |_| {}) {
+    let options = ReadOptions { format: Some(document.format), conversation: None };
+    let original = match read(&document.bytes, &options, &mut |_| {}) {
         Ok(session) => session,
         Err(error) => return Ok(Ran::rejected(error)),
     };
@@ -135,7 +136,7 @@ impl Ran {
         let unusable = CaseError::Part("session");
         let whole: Vec<usize> = (0..original.messages().len()).collect();
         let everything = Replacement { summary: None, kept: &whole };
-        let (bytes, _) = write(&original, &everything, Format::EpitomeJson).map_err(|_| unusable.clone())?;
+        let (bytes, _) = write(&original, &everything, document.format).map_err(|_| unusable.clone())?;
         let before = named(&document.names, &original).ok_or(unusable)?;
         Ok(Self {
             after: matched(&before, repaired.messages()),
