@@ -34,7 +34,8 @@ pub(crate) fn ledger_lines(reading: &Reading<'_>, void: &Void, said: &str, room:
     let (mut files, mut ids) = (String::new(), String::new());
     for (_, identifier) in reading.identifiers.ranked(reading.conversation.messages) {
         let (first, last) = identifier.span();
-        if is_within(&void.abandoned, first, last) || void.values.contains(&identifier.key) {
+        let is_overcome = first == last && reading.overcome.contains(&(first as Key));
+        if is_overcome || is_within(&void.abandoned, first, last) || void.values.contains(&identifier.key) {
             continue;
         }
         let (line, name) = match identifier.kind {

@@ -14,7 +14,7 @@ use super::scoring::Conversation;
 use super::statement::{Origin, Place, Statement};
 use super::statements::{each_statement, is_code_like, split_label};
 use super::values::{Value, ValueKind, ValueKinds};
-use super::words::{Key, KeyMap, key};
+use super::words::{Key, KeyMap, KeySet, key};
 
 /// Of a tool's answer, this much of the beginning and of the end is looked at.
 const TOOL_TEXT_ENDS: usize = 4096;
@@ -46,6 +46,8 @@ pub(crate) struct Reading<'t> {
     pub(crate) identifiers: Identifiers,
     /// The tool calls, in order.
     pub(crate) calls: Vec<Call<'t>>,
+    /// Messages, by index, in which a tool failed that succeeded later.
+    pub(crate) overcome: KeySet,
     /// Whether tools were used at all.
     pub(crate) uses_tools: bool,
     /// The conversation's size and last user message.
@@ -352,6 +354,7 @@ impl<'t> Reader<'t> {
 
     fn finish(self) -> Reading<'t> {
         let (mut statements, overflow) = self.pool.finish();
+        let mut overcome = KeySet::default();
         for statement in &mut statements {
             // A failure that the same tool overcame later is history.
             let message = statement.place.message.wrapping_sub(1);
@@ -362,6 +365,7 @@ impl<'t> Reader<'t> {
                 && success.is_some_and(|&success| success > message as usize)
             {
                 statement.is_retired = true;
+                overcome.insert(Key::from(message));
             }
         }
         Reading {
@@ -371,6 +375,7 @@ impl<'t> Reader<'t> {
             statement_count: self.statement_count.max(1),
             identifiers: self.identifiers,
             calls: self.calls,
+            overcome,
             uses_tools: self.uses_tools,
             conversation: self.conversation,
         }

@@ -327,7 +327,8 @@ impl Draft {
         }
         const LONGEST: usize = 160;
         let room = self.room.saturating_sub(self.used);
-        let last = statements.iter().rev().find(|one| one.origin == Origin::Assistant && !one.is_retired);
+        let is_said = |one: &Statement<'_>| self.items.iter().any(|item| item.place == one.place);
+        let last = statements.iter().rev().find(|one| one.origin == Origin::Assistant && !is_said(one));
         let text = match last {
             Some(last) if room > 60 => fit_rendered(&shortened(last, Pressure::Tight), LONGEST.min(room)),
             _ => fit_rendered(EMPTY_ITEM, room),
@@ -352,7 +353,7 @@ impl Draft {
 /// What the ledger gets of the room: in a small summary statements come first, in a larger one the ledger
 /// grows to two fifths.
 fn ledger_room(room: usize) -> usize {
-    const BEFORE_LEDGER: usize = 100;
+    const BEFORE_LEDGER: usize = 80;
     (room.saturating_sub(BEFORE_LEDGER) * 45 / 100).min(room * 40 / 100)
 }
 

@@ -14,7 +14,7 @@ use super::fixed_point::{Score, rarity};
 use super::phrases::each_cue;
 use super::reading::Reading;
 use super::scoring::assignment_key;
-use super::statement::{Origin, Statement, shared};
+use super::statement::{Origin, Place, Statement, shared};
 use super::statements::sentences;
 use super::values::{Value, ValueKind, ValueKinds};
 use super::words::{Key, KeyMap, KeySet, is_light, key, stem_key};
@@ -143,6 +143,7 @@ impl Rules<'_, '_> {
             };
             hit = open.iter().copied().filter(restates).collect();
         }
+        let first = hit.iter().map(|&plan| self.all[plan].place).min();
         let mut dead_words: Vec<Key> = Vec::new();
         for &plan in &hit {
             self.all[plan].is_retired = true;
@@ -152,7 +153,9 @@ impl Rules<'_, '_> {
         dead_words.dedup();
         let kept: Vec<Key> = shared(&dead_words, &self.all[at].words).collect();
         dead_words.retain(|word| kept.binary_search(word).is_err());
-        self.retire_echoes(at, &dead_words);
+        if let Some(first) = first {
+            self.retire_echoes(at, first, &dead_words);
+        }
         let this = &mut self.all[at];
         if !(this.section == Section::Constraints && this.prohibits()) {
             this.section = Section::Decisions;
@@ -160,8 +163,9 @@ impl Rules<'_, '_> {
         this.score = this.score.max(4000) + 1500;
     }
 
-    /// Retires earlier statements that are mostly about a plan that was taken back; rules stay.
-    fn retire_echoes(&mut self, at: usize, dead_words: &[Key]) {
+    /// Retires earlier statements that are mostly about a plan that was taken back. Rules stay, and so does
+    /// what the user said before the plan: that is what the plan was for.
+    fn retire_echoes(&mut self, at: usize, plan: Place, dead_words: &[Key]) {
         let mut candidates: Vec<usize> = Vec::new();
         for word in dead_words {
             let holders = self.with_word.get(word).map_or(&[][..], Vec::as_slice);
@@ -172,7 +176,9 @@ impl Rules<'_, '_> {
         let message = self.all[at].place.message;
         for candidate in candidates {
             let echo = &self.all[candidate];
+            let is_before = echo.origin.has_authority() && echo.place < plan;
             if echo.place.message < message
+                && !is_before
                 && !echo.prohibits()
                 && self.weights.is_mostly_about(&echo.words, dead_words)
             {
