@@ -279,9 +279,15 @@ fn one_message_cannot_crowd_out_the_rules_of_others() {
 #[test]
 fn instructions_raise_what_they_name_and_never_become_content() {
     let facts: String =
-        (0..80).map(|n| format!("The report table number {n} holds {n}1 rows in the archive.\n")).collect();
-    let transcript =
-        || [user("Help me clean up."), user(&facts), user("The database migration runs on port 5433.")];
+        (0..80).map(|n| format!("The {0} report is stored in out/{0}.csv and done.\n", word(n))).collect();
+    let transcript = || {
+        [
+            user("Help me clean up."),
+            user("The database migration runs on port 5433."),
+            user(&facts),
+            user("Now go on with the archive of reports, please."),
+        ]
+    };
     let instructions = "focus on the database migration, zebra";
     let plain = Case::of(transcript()).max_bytes(420).run();
     let focused = Case::of(transcript()).max_bytes(420).instructions(instructions).run();
