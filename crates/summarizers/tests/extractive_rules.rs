@@ -283,7 +283,7 @@ fn instructions_raise_what_they_name_and_never_become_content() {
     let transcript = || {
         [
             user("Help me clean up."),
-            user("The database migration runs on port 5433."),
+            user("The database migration has port 5433."),
             user(&facts),
             user("Now go on with the archive of reports, please."),
         ]
