@@ -278,8 +278,7 @@ fn one_message_cannot_crowd_out_the_rules_of_others() {
 
 #[test]
 fn instructions_raise_what_they_name_and_never_become_content() {
-    let facts: String =
-        (0..80).map(|n| format!("The {0} report is stored in out/{0}.csv and done.\n", word(n))).collect();
+    let facts: String = (0..80).map(|n| format!("The {0} is done in out/{0}.csv\n", word(n))).collect();
     let transcript = || {
         [
             user("Help me clean up."),
