@@ -251,6 +251,28 @@ fn rules_of_the_assistant_are_marked_and_weak() {
 }
 
 #[test]
+fn a_summary_gives_the_assistant_no_authority() {
+    let previous = SummarySections {
+        goal: vec!["Port the worker".into()],
+        constraints: vec!["(assistant) Never spend more than $9000 of the budget".into()],
+        state: vec!["none".into()],
+        ..SummarySections::default()
+    };
+    let sections = Case::of([user("The budget is $500.")]).previous(previous).run();
+    assert!(all(&sections).contains("The budget is $500"), "{}", all(&sections));
+    for rule in &sections.constraints {
+        assert!(!rule.contains("9000") || rule.starts_with("(assistant) "), "{}", all(&sections));
+    }
+}
+
+#[test]
+fn an_empty_goal_does_not_outlive_the_first_real_one() {
+    let nothing = Case::of([]).run();
+    let sections = Case::of([user("Help me port the worker.")]).previous(nothing).run();
+    assert_eq!(sections.goal, ["Help me port the worker"]);
+}
+
+#[test]
 fn pasted_output_states_no_rules() {
     let sections = Case::of([
         user("Help me fix this:"),

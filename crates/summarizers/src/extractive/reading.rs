@@ -6,12 +6,14 @@ use epitome_loop::{Block, MAX_BLOCK_DEPTH, Message, Section, SummarySections};
 
 use super::calls::{Call, arguments};
 use super::cues::Cues;
+use super::goal::NO_GOAL;
 use super::identifiers::{Identifiers, Source};
+use super::ledger::is_ledger_line;
 use super::phrases::cues_in;
 use super::pool::Pool;
 use super::recognize::Content;
 use super::scoring::Conversation;
-use super::statement::{Origin, Place, Statement};
+use super::statement::{ASSISTANT_MARK, Origin, Place, Statement};
 use super::statements::{each_statement, is_code_like, split_label};
 use super::values::{Value, ValueKind, ValueKinds};
 use super::words::{Key, KeyMap, KeySet, key};
@@ -149,16 +151,21 @@ impl<'t> Reader<'t> {
             .flat_map(|section| previous.items(section).iter().map(move |item| (section, item)));
         for (line, (section, item)) in items.enumerate() {
             let text = item.trim();
-            if text.is_empty() || text == EMPTY_ITEM {
+            if [EMPTY_ITEM, NO_GOAL, "-"].contains(&text) || text.is_empty() {
                 continue;
             }
+            // A rule of the assistant does not gain authority by having been summarized.
+            let (origin, text) = match text.strip_prefix(ASSISTANT_MARK) {
+                Some(rule) if section == Section::Constraints => (Origin::Assistant, rule),
+                _ => (Origin::Previous(section), text),
+            };
             let text: Cow<'t, str> = if text.contains(['\n', '\r', '\t']) {
                 Cow::Owned(text.split_whitespace().collect::<Vec<_>>().join(" "))
             } else {
                 Cow::Borrowed(text)
             };
-            let statement = self.statement(text, Origin::Previous(section), Place::in_previous(line));
-            if super::ledger::is_ledger_line(&statement.text) {
+            let statement = self.statement(text, origin, Place::in_previous(line));
+            if section == Section::State && is_ledger_line(&statement.text) {
                 self.identifiers.note_all(&statement, Source::Previous, 0, |_| true);
             } else {
                 self.take(statement);
@@ -337,14 +344,14 @@ impl<'t> Reader<'t> {
 
     /// Whether the same side has said the same before so often that it means nothing any more.
     fn is_boilerplate(&mut self, statement: &Statement<'_>) -> bool {
+        if !statement.values.is_empty() || statement.label.is_some() || statement.prohibits() {
+            return false;
+        }
         self.lower_of(&statement.text);
         let side = Key::from(statement.origin == Origin::User);
         let times = self.repeats.entry(key(&self.lower) ^ side).or_default();
         *times += 1;
         *times >= BOILERPLATE
-            && statement.values.is_empty()
-            && statement.label.is_none()
-            && !statement.prohibits()
     }
 
     fn lower_of(&mut self, text: &str) {

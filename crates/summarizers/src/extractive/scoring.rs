@@ -8,7 +8,7 @@ use epitome_loop::Section;
 
 use super::cues::Cues;
 use super::fixed_point::{Score, recency, weighted};
-use super::statement::{ASSISTANT_MARK, Origin, Statement, shared};
+use super::statement::{Origin, Statement, shared};
 use super::statements::{LONG_LINE, Label, count_words};
 use super::values::{ValueKind, ValueKinds};
 use super::words::{Key, Known};
@@ -61,7 +61,8 @@ impl Conversation {
 
     fn verdict(&self, statement: &Statement<'_>) -> Verdict {
         if let Origin::Previous(section) = statement.origin {
-            return previous_verdict(statement, section);
+            // Items of the previous summary keep their section.
+            return (section, if section == Section::State { 3200 } else { 4500 });
         }
         let (section, score) = match statement.origin {
             Origin::Tool => self.tool_verdict(statement),
@@ -158,16 +159,6 @@ impl Conversation {
         let error = if statement.has(Cues::ERROR) { weighted(900, self.recency(statement)) } else { 0 };
         (Section::State, 400 + weighted(specificity(statement), 300) + error)
     }
-}
-
-/// Items of the previous summary keep their section. A rule that the assistant stated stays weak.
-fn previous_verdict(statement: &Statement<'_>, section: Section) -> Verdict {
-    let score = match section {
-        Section::Constraints if statement.text.starts_with(ASSISTANT_MARK) => 2000,
-        Section::State => 3200,
-        _ => 4500,
-    };
-    (section, score)
 }
 
 fn rule_score(statement: &Statement<'_>, prohibits: bool, prefers: bool, commands: bool) -> Score {

@@ -213,14 +213,45 @@ fn is_position(line: &str) -> bool {
 /// Whether more than an eighth of a line is signs that prose does not use, or almost half of it digits.
 fn is_mostly_signs(line: &str) -> bool {
     let (mut characters, mut signs, mut digits) = (0_usize, 0_usize, 0_usize);
-    for character in line.chars() {
-        characters += 1;
-        digits += usize::from(character.is_ascii_digit());
-        let is_prose = character.is_alphanumeric() || " .,'!?-\"$:;/_`()%→—’“”*".contains(character);
-        signs += usize::from(!is_prose);
+    for &byte in line.as_bytes() {
+        match KINDS[usize::from(byte)] {
+            Kind::Prose => characters += 1,
+            Kind::Digit => (characters, digits) = (characters + 1, digits + 1),
+            Kind::Sign => (characters, signs) = (characters + 1, signs + 1),
+            Kind::Continuation => {}
+        }
+    }
+    if !line.is_ascii() {
+        // The lines that frame tables and progress bars.
+        signs += line.chars().filter(|character| matches!(character, '\u{2500}'..='\u{259f}')).count();
     }
     signs * 100 > characters * 12 + 100 || digits * 100 > characters * 45
 }
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Prose,
+    Digit,
+    Sign,
+    Continuation,
+}
+
+/// What each byte counts as; a character that is not ASCII counts once, as prose.
+static KINDS: [Kind; 256] = {
+    let mut kinds = [Kind::Prose; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        kinds[byte] = match byte as u8 {
+            b'0'..=b'9' => Kind::Digit,
+            b'#' | b'&' | b'+' | b'<'..=b'>' | b'@' | b'['..=b'^' | b'{'..=b'~' => Kind::Sign,
+            0..b' ' | 0x7f => Kind::Sign,
+            0x80..0xc0 => Kind::Continuation,
+            _ => Kind::Prose,
+        };
+        byte += 1;
+    }
+    kinds
+};
 
 /// Calls back with every line that is not blank and not inside a code fence. A fence that is never closed
 /// fences nothing: a stray mark must not swallow the rules after it.
