@@ -11,8 +11,12 @@ use serde_json::Value;
 use super::program::{Ran, capture, cargo, must_run};
 use super::{EvidenceError, Places, Verdict};
 
-/// What a transcript of two megabytes may take beyond the start of the program, per two megabytes begun.
+/// What a transcript of up to [`STRETCH`] bytes may take beyond the start of the program; each further stretch
+/// may take as long again.
 const MOST_TIME: Duration = Duration::from_secs(1);
+
+/// A long session of some hundred exchanges.
+const STRETCH: u64 = 2_400_000;
 
 /// A command that takes longer is ended.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -107,7 +111,7 @@ fn choice(ran: &Ran) -> Option<[&'static str; 2]> {
 fn fault_of(name: &str, bytes: u64, ran: &Ran, start: Duration, report: Option<&Value>) -> Option<String> {
     let reason = String::from_utf8_lossy(&ran.stderr);
     let must_be_read = SUPPORTED.iter().any(|begin| name.starts_with(begin)) && !name.ends_with(REPLY);
-    let allowed = MOST_TIME * u32::try_from(bytes.div_ceil(2_400_000)).unwrap_or(u32::MAX);
+    let allowed = MOST_TIME * u32::try_from(bytes.div_ceil(STRETCH)).unwrap_or(u32::MAX);
     match ran.code() {
         None => Some(ran.ending()),
         Some(0) if report.is_none() => Some("its report is not JSON".to_owned()),
