@@ -334,6 +334,16 @@ fn a_goal_that_announces_something_takes_the_line_it_announces() {
 }
 
 #[test]
+fn a_task_that_is_stated_late_is_the_goal_all_the_same() {
+    let sections = Case::of([
+        user("The weather was dreadful again yesterday."),
+        user("Our current task is migrating the login to passkeys."),
+    ])
+    .run();
+    assert_eq!(sections.goal, ["Our current task is migrating the login to passkeys"]);
+}
+
+#[test]
 fn a_line_with_task_and_rule_gives_both() {
     let sections = Case::of([user(
         "Help me port the worker to the new queue. Never push to main while you work on it.",

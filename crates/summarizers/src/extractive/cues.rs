@@ -76,6 +76,8 @@ cue_classes! {
     PLAN_CLAUSE = 22;
     /// A test's good outcome, as tools word it.
     OUTCOME = 23;
+    /// Says in so many words what the task is.
+    TASK_STATED = 24;
     /// Attribute slot: a sum of money.
     ABOUT_MONEY = 32;
     /// Attribute slot: a date something is due.
@@ -447,6 +449,13 @@ pub(crate) const CUE_TABLE: CueTable = &[
         ],
     ),
     (Cues::PLAN_CLAUSE, &["(let's|we'll|we will|i think|we should)", "(current |the |)plan:", "approach:"]),
+    (
+        Cues::TASK_STATED,
+        &[
+            "(current|my|our|the|main|overall) (task|goal|objective|mission|aim) is",
+            "(i'm|i am|we're|we are) working on",
+        ],
+    ),
     (Cues::ABOUT_MONEY, &["(budget|ceiling|cap|capp|capped|limit)", "spend*", "cost*", "expense*"]),
     (
         Cues::ABOUT_DEADLINE,

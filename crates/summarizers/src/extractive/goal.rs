@@ -8,6 +8,7 @@ use super::cues::Cues;
 use super::phrases::{cues_in, each_cue};
 use super::statement::{Origin, Statement};
 use super::statements::{Label, count_words, cut_at_word, sentences};
+use super::values::{ValueKind, ValueKinds};
 use super::words::Known;
 
 /// Said when the conversation names no goal.
@@ -33,13 +34,43 @@ pub(crate) fn find_goal<'t>(all: &[Statement<'t>]) -> Goal<'t> {
     if !previous.is_empty() {
         return Goal { statements: previous, is_moved: true };
     }
-    match first_task(all) {
+    // Many conversations start with small talk or a fact; then the task may be stated later.
+    let first = first_task(all).filter(says_goal);
+    match first.or_else(|| stated_task(all)).or_else(|| first_task(all)) {
         Some(goal) => with_goal(goal),
         None => {
             let first = all.iter().find(|one| one.origin != Origin::Tool && !one.is_retired).cloned();
             first.map_or(Goal { statements: Vec::new(), is_moved: true }, with_goal)
         }
     }
+}
+
+/// Whether a statement names the task, or is just the first thing that was said.
+pub(crate) fn says_goal(statement: &Statement<'_>) -> bool {
+    const SPECIFIC: ValueKinds = ValueKinds::of(&[
+        ValueKind::Proper,
+        ValueKind::Name,
+        ValueKind::Path,
+        ValueKind::Url,
+        ValueKind::Code,
+    ]);
+    matches!(statement.origin, Origin::Previous(_))
+        || statement.label.is_some()
+        || statement.has(Cues::NEW_GOAL.with(Cues::TASK_STATED))
+        || statement.first_word.any(Known::IMPERATIVE)
+        || statement.has_value(SPECIFIC)
+}
+
+/// The latest statement of the user that says in so many words what the task is.
+fn stated_task<'t>(all: &[Statement<'t>]) -> Option<Statement<'t>> {
+    let states_task = |one: &&Statement<'_>| {
+        matches!(one.origin, Origin::User | Origin::System)
+            && !one.is_retired
+            && !one.is_rule()
+            && !one.is_question()
+            && (one.has(Cues::TASK_STATED) || one.label == Some(Label::Section(Section::Goal)))
+    };
+    all.iter().rev().find(states_task).cloned()
 }
 
 fn first_task<'t>(all: &[Statement<'t>]) -> Option<Statement<'t>> {

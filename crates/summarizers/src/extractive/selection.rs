@@ -4,9 +4,8 @@ use std::cell::OnceCell;
 
 use epitome_loop::{SUMMARY_FRAME_BYTES, Section, SharedText, SummarySections, rendered_item_len};
 
-use super::cues::Cues;
 use super::fixed_point::{rank, rank_when_tight};
-use super::goal::{Goal, NO_GOAL};
+use super::goal::{Goal, NO_GOAL, says_goal};
 use super::ledger::{ITEM_BYTES, ledger_lines};
 use super::pool::{WORTH_SELECTING, index_of};
 use super::reading::{EMPTY_ITEM, Reading};
@@ -14,8 +13,7 @@ use super::shortening::{Pressure, fit_rendered, says_something, shortened};
 use super::statement::{Origin, Place, Statement};
 use super::statements::sentences;
 use super::supersession::Void;
-use super::values::{ValueKind, ValueKinds};
-use super::words::{Key, KeySet, Known};
+use super::words::{Key, KeySet};
 
 /// Shares of the budget, in percent, that a section may take while others still wait, in the order of
 /// [`Section::ALL`].
@@ -355,22 +353,6 @@ impl Draft {
 fn ledger_room(room: usize) -> usize {
     const BEFORE_LEDGER: usize = 80;
     (room.saturating_sub(BEFORE_LEDGER) * 45 / 100).min(room * 40 / 100)
-}
-
-/// Whether a statement names the task, or is just the first thing that was said.
-fn says_goal(statement: &Statement<'_>) -> bool {
-    const SPECIFIC: ValueKinds = ValueKinds::of(&[
-        ValueKind::Proper,
-        ValueKind::Name,
-        ValueKind::Path,
-        ValueKind::Url,
-        ValueKind::Code,
-    ]);
-    matches!(statement.origin, Origin::Previous(_))
-        || statement.label.is_some()
-        || statement.has(Cues::NEW_GOAL)
-        || statement.first_word.any(Known::IMPERATIVE)
-        || statement.has_value(SPECIFIC)
 }
 
 fn keys_of<'s>(statement: &'s Statement<'_>) -> impl Iterator<Item = Key> + 's {
