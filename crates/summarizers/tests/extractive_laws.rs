@@ -198,6 +198,17 @@ fn a_budget_below_the_frame_is_refused_with_the_least_that_works() {
 }
 
 #[test]
+fn a_boundless_budget_is_no_burden() {
+    let transcript = vec![Message::user("Port the worker. Never push to main.")];
+    let boundless = SummaryRequest {
+        max_tokens: TokenCount(u64::MAX),
+        max_bytes: None,
+        ..request(transcript.clone(), 0)
+    };
+    assert_eq!(summarize(&boundless), summarize(&request(transcript, 4000)));
+}
+
+#[test]
 fn nothing_said_is_said_to_be_nothing() {
     let draft = summarize(&request(vec![], 1000));
     assert_eq!(draft.sections.goal, ["No goal was stated."]);

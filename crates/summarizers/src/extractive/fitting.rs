@@ -10,6 +10,10 @@ use super::selection::Selection;
 const LEAST_BYTES: usize = SUMMARY_FRAME_BYTES + 2;
 /// Bytes a token takes before anything was measured.
 const FIRST_GUESS: u64 = 4;
+/// No summary is larger; so sizes can be multiplied without thought, on 32 bits as well.
+const MOST_BYTES: usize = 32 << 20;
+/// A selection that leaves this many bytes unused had nothing more to select.
+const AMPLE: usize = 4096;
 /// Selections that are tried at most. Each takes one estimate of the rendered summary.
 const MOST_TRIALS: usize = 24;
 /// A selection that uses this part of the tokens, in percent, is good enough.
@@ -23,20 +27,21 @@ pub(crate) fn fit(
 ) -> Result<SummaryDraft, SummarizerError> {
     let tokens_of = |sections: &SummarySections| request.estimator.estimate(&sections.render().xml);
     let least = least_summary();
-    let (least_tokens, most_bytes) = (tokens_of(&least), request.max_bytes.unwrap_or(usize::MAX));
+    let (least_tokens, most_bytes) = (tokens_of(&least), request.max_bytes.unwrap_or(MOST_BYTES));
     if most_bytes < LEAST_BYTES || least_tokens > request.max_tokens {
         return Err(SummarizerError::BudgetTooSmall {
             needed_bytes: LEAST_BYTES,
             needed_tokens: least_tokens,
         });
     }
-    let mut search = Search::new(request.max_tokens, most_bytes);
+    let mut search = Search::new(request.max_tokens, most_bytes.min(MOST_BYTES));
     let mut best: Option<Selection> = None;
     while let Some(bytes) = search.next_trial() {
         let selection = select(bytes);
-        debug_assert!(selection.sections.rendered_len() <= bytes, "a selection is over its bytes");
-        let fits = selection.sections.rendered_len() <= bytes;
-        let is_complete = selection.left_out == [0; 5];
+        let used = selection.sections.rendered_len();
+        debug_assert!(used <= bytes, "a selection is over its bytes");
+        let fits = used <= bytes;
+        let is_complete = selection.left_out == [0; 5] || bytes.saturating_sub(used) > AMPLE;
         let tokens = tokens_of(&selection.sections);
         if search.learn(bytes, tokens, fits, is_complete) {
             best = Some(selection);
