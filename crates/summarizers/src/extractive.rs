@@ -39,7 +39,8 @@ use self::supersession::retire_superseded;
 /// that are worth most per byte. The words of rules stay as they were said.
 ///
 /// * **Time and memory** are linear in the conversation. It is deterministic: the same request gives the same
-///   draft on every platform.
+///   draft on every platform. The first use in a process builds the table of phrases, which takes a few
+///   milliseconds.
 /// * **Authority**: what tools returned, and files, can only become state. The assistant's rules are marked as
 ///   such and weigh little. A previous summary counts only as [`SummaryRequest::previous`]; text that looks
 ///   like one is text.

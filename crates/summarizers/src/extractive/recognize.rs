@@ -48,6 +48,17 @@ impl Content {
             if let Some(&quote) = quotes.next_if(|quote| token.start >= quote.start) {
                 open = Some((quote, self.values.len(), self.words.len()));
             }
+            // Most tokens are words that can be nothing else; they are looked up once.
+            if token.made == Made::LOWER {
+                let class = line.known(token);
+                if !class.any(MAY_BE_VALUE) && !line.is_call(token) {
+                    if !class.any(Known::STOP) && token.end - token.start > 2 {
+                        self.words.push(stem_key(line.lower(token)));
+                    }
+                    at += 1;
+                    continue;
+                }
+            }
             match line.value_at(at) {
                 Some(found) => {
                     let end = self.tokens.get(at + found.tokens - 1).map_or(token.end, |last| last.end);
@@ -138,6 +149,13 @@ struct Line<'a> {
     tokens: &'a [Token],
 }
 
+/// Words of small letters that may be or open a value.
+const MAY_BE_VALUE: Known = Known::MONTH
+    .with(Known::WEEKDAY)
+    .with(Known::STYLE)
+    .with(Known::NUMBER)
+    .with(Known::CLOCK)
+    .with(Known::ZONE);
 const LETTERS: Made = Made::LOWER.with(Made::UPPER);
 const WORD: Made = LETTERS.with(Made::APOSTROPHE).with(Made::FOREIGN);
 const FIGURES: Made = Made::DIGIT.with(Made::COMMA).with(Made::DOT);

@@ -91,6 +91,11 @@ impl Known {
     pub(crate) fn any(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
+
+    /// Both sets together.
+    pub(crate) const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 }
 
 /// What the word with this key is known for.
