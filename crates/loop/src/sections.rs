@@ -105,7 +105,8 @@ impl SummarySections {
     }
 
     /// The canonical XML: a single item of goal or state as plain text, every list one item a line with
-    /// `- ` in front, `&`, `<` and `>` escaped, characters that XML forbids dropped and counted.
+    /// `- ` in front, `&`, `<` and `>` escaped, characters that XML forbids dropped and counted. Items that
+    /// say nothing are left out.
     ///
     /// If goal and state each hold something that is not white space, the strict parser accepts the result.
     #[must_use]
@@ -115,9 +116,8 @@ impl SummarySections {
         push_tag(&mut xml, "<", SUMMARY_ROOT);
         for section in Section::ALL {
             push_tag(&mut xml, "<", section.as_str());
-            let items = self.items(section);
-            let plain = section.is_required() && items.len() == 1;
-            for (at, item) in items.iter().enumerate() {
+            let plain = section.is_required() && self.spoken(section).count() == 1;
+            for (at, item) in self.spoken(section).enumerate() {
                 if at > 0 {
                     xml.push('\n');
                 }
@@ -136,11 +136,17 @@ impl SummarySections {
     #[must_use]
     pub fn rendered_len(&self) -> usize {
         Section::ALL.iter().fold(SUMMARY_FRAME_BYTES, |len, &section| {
-            let items = self.items(section);
-            let marks = if section.is_required() && items.len() == 1 { 0 } else { 2 * items.len() };
-            let breaks = items.len().saturating_sub(1);
-            len + marks + breaks + items.iter().map(|item| rendered_item_len(item)).sum::<usize>()
+            let count = self.spoken(section).count();
+            let marks = if section.is_required() && count == 1 { 0 } else { 2 * count };
+            let breaks = count.saturating_sub(1);
+            len + marks + breaks + self.spoken(section).map(|item| rendered_item_len(item)).sum::<usize>()
         })
+    }
+
+    /// The items that say something: more than white space and characters that XML forbids.
+    fn spoken(&self, section: Section) -> impl Iterator<Item = &SharedText> {
+        let speaks = |character: char| !character.is_whitespace() && is_xml_character(character);
+        self.items(section).iter().filter(move |item| item.chars().any(speaks))
     }
 }
 
@@ -219,7 +225,7 @@ mod tests {
     fn renders_the_canonical_form() {
         let sections = SummarySections {
             goal: vec!["ship <it> & rest".into()],
-            constraints: vec!["never push".into(), "two\nlines\u{1b}".into()],
+            constraints: vec!["never push".into(), " \u{1b}".into(), "two\nlines\u{1b}".into()],
             state: vec!["done".into(), "tested".into()],
             ..SummarySections::default()
         };
