@@ -344,6 +344,17 @@ fn a_task_that_is_stated_late_is_the_goal_all_the_same() {
 }
 
 #[test]
+fn a_labelled_rule_that_comes_first_stays_a_rule() {
+    let sections = Case::of([
+        user("USER PREFERENCE: examples in Python, please."),
+        user("Help me migrate the login to passkeys."),
+    ])
+    .run();
+    assert_has(&sections, Section::Goal, "migrate the login");
+    assert_has(&sections, Section::Constraints, "examples in Python");
+}
+
+#[test]
 fn a_line_with_task_and_rule_gives_both() {
     let sections = Case::of([user(
         "Help me port the worker to the new queue. Never push to main while you work on it.",

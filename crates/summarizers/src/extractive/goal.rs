@@ -55,7 +55,7 @@ pub(crate) fn says_goal(statement: &Statement<'_>) -> bool {
         ValueKind::Code,
     ]);
     matches!(statement.origin, Origin::Previous(_))
-        || statement.label.is_some()
+        || statement.label == Some(Label::Section(Section::Goal))
         || statement.has(Cues::NEW_GOAL.with(Cues::TASK_STATED))
         || statement.first_word.any(Known::IMPERATIVE)
         || statement.has_value(SPECIFIC)
@@ -80,7 +80,7 @@ fn first_task<'t>(all: &[Statement<'t>]) -> Option<Statement<'t>> {
             || one.label == Some(Label::Section(Section::Goal))
             || one.has(Cues::NEW_GOAL)
             || one.first_word.any(Known::IMPERATIVE);
-        one.is_opening && is_task && !one.is_rule()
+        one.is_opening && is_task && !belongs_elsewhere(one)
     };
     let (at, task) =
         all.iter().enumerate().find(reads_like_task).or_else(|| all.iter().enumerate().nth(first))?;
@@ -119,11 +119,17 @@ fn topic_of<'t>(task: &Statement<'t>) -> Option<Statement<'t>> {
     })
 }
 
+/// Whether a statement is a rule, or its label says that it is something else than a goal.
+fn belongs_elsewhere(statement: &Statement<'_>) -> bool {
+    let is_labelled = matches!(statement.label, Some(Label::Section(section)) if section != Section::Goal);
+    statement.is_rule() || is_labelled
+}
+
 /// A statement as the goal. If it also states a rule, the rule stays where it is and a sentence without one
 /// becomes the goal.
 fn with_goal(mut goal: Statement<'_>) -> Goal<'_> {
     goal.section = Section::Goal;
-    if !goal.is_rule() {
+    if !belongs_elsewhere(&goal) {
         return Goal { statements: vec![goal], is_moved: true };
     }
     let is_plain = |sentence: &&str| {
