@@ -119,10 +119,9 @@ fn topic_of<'t>(task: &Statement<'t>) -> Option<Statement<'t>> {
     })
 }
 
-/// Whether a statement is a rule, or its label says that it is something else than a goal.
+/// Whether a statement is a rule, by its words or by its label.
 fn belongs_elsewhere(statement: &Statement<'_>) -> bool {
-    let is_labelled = matches!(statement.label, Some(Label::Section(section)) if section != Section::Goal);
-    statement.is_rule() || is_labelled
+    statement.is_rule() || statement.label == Some(Label::Section(Section::Constraints))
 }
 
 /// A statement as the goal. If it also states a rule, the rule stays where it is and a sentence without one
