@@ -146,6 +146,35 @@ fn a_plan_that_is_taken_back_goes_with_its_echoes() {
 }
 
 #[test]
+fn a_correction_in_passing_is_a_decision_and_takes_no_other_back() {
+    let sections = Case::of([
+        user("Make the reader idempotent."),
+        user("Decision: we go with at-least-once delivery."),
+        assistant("The seen numbers stay in a table."),
+        user("Wait, use Redis for the seen numbers."),
+        assistant("Changed."),
+        user("Run the tests."),
+    ])
+    .run();
+    assert_has(&sections, Section::Decisions, "use Redis for the seen numbers");
+    assert_has(&sections, Section::Decisions, "at-least-once delivery");
+}
+
+#[test]
+fn an_announced_step_is_open_for_a_while_only() {
+    let mut messages = vec![user("Port all modules."), assistant("Next: settlement.")];
+    for number in 0..40 {
+        messages.push(user("Go on."));
+        messages.push(assistant(&format!("Module {number} is done.")));
+    }
+    messages.push(user("Go on."));
+    messages.push(assistant("Next: refunds."));
+    let sections = Case::of(messages).run();
+    assert_has(&sections, Section::OpenItems, "refunds");
+    assert_lacks(&sections, "settlement");
+}
+
+#[test]
 fn a_rule_survives_a_reset_of_plans() {
     let sections = Case::of([
         user("Help me with the job store."),

@@ -220,6 +220,7 @@ pub(crate) const CUE_TABLE: CueTable = &[
     (
         Cues::DECISION,
         &[
+            ".(actually|wait|no), (use|make|keep|put|take|move|do|don't|leave|go|change|call|name|write|store)",
             "(plan|plans|planning)( is|):",
             "approach:",
             "(decided|decides|decide|deciding|decision|decisions)",

@@ -8,7 +8,7 @@ use super::statement::Statement;
 /// So many statements of each section are considered, however long the conversation is.
 const LARGEST_POOL: usize = 4096;
 /// A statement from this score on is worth selecting.
-pub(crate) const WORTH_SELECTING: Score = 600;
+pub(crate) const WORTH_SELECTING: Score = 1000;
 
 /// The best statements so far.
 #[derive(Default)]

@@ -67,12 +67,21 @@ impl Conversation {
         let (section, score) = match statement.origin {
             Origin::Tool => self.tool_verdict(statement),
             Origin::Pasted => self.pasted_verdict(statement),
-            Origin::Assistant => labelled(statement, self.assistant_verdict(statement)),
+            Origin::Assistant => self.aged(statement, labelled(statement, self.assistant_verdict(statement))),
             Origin::User | Origin::System | Origin::Previous(_) => {
                 labelled(statement, self.user_verdict(statement))
             }
         };
         (section, weakened(statement, score))
+    }
+
+    /// What the assistant announced as its next step is open for a while; long after, it has been done or
+    /// dropped, and only what happened tells which.
+    fn aged(&self, statement: &Statement<'_>, (section, score): Verdict) -> Verdict {
+        match statement.label {
+            Some(Label::Section(Section::OpenItems)) => (section, weighted(score, self.recency(statement))),
+            _ => (section, score),
+        }
     }
 
     fn user_verdict(&self, statement: &Statement<'_>) -> Verdict {
