@@ -135,7 +135,8 @@ fn values_with_content_are_silent_in_debug() {
         earlier: Some(EarlierSummary { messages: 1, sections: Some(sections.clone()) }),
         basis: basis(),
         request_fingerprint: print(),
-        demand: Demand::Manual { instructions: Some(CANARY.into()) },
+        demand: Demand::Manual,
+        instructions: Some(CANARY.into()),
     };
     let input = input(vec![Message::user(CANARY)]).unwrap();
     let fitted = fit_input(&input, u64::MAX).unwrap().stubbed;

@@ -168,7 +168,7 @@ proptest! {
     ) {
         let keep = keep.map(|(segments, tokens)| KeepRecent { segments, tokens: TokenCount(tokens) });
         let policy = policy(keep);
-        let demand = if manual { Demand::Manual { instructions: None } } else { Demand::Threshold };
+        let demand = if manual { Demand::Manual } else { Demand::Threshold };
         let (session, _) = repair(&original);
         let outcome = compact(&session, &policy, demand.clone());
         prop_assert_eq!(&outcome, &compact(&session, &policy, demand));
@@ -184,7 +184,7 @@ proptest! {
             Outcome::Compacted(done) => {
                 let next = put_in_place(&session, &done)?;
                 // And once more on what is left, as a long session would be.
-                let manual = Demand::Manual { instructions: Some("mind the queue".into()) };
+                let manual = Demand::Manual;
                 if let Outcome::Compacted(done) = compact(&next, &policy, manual) {
                     put_in_place(&next, &done)?;
                 }

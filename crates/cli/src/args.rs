@@ -80,7 +80,7 @@ pub(crate) struct CompactArgs {
     pub(crate) stdio_chat: Option<u64>,
     #[command(flatten)]
     pub(crate) session: Option<SessionArgs>,
-    /// Compact at this share of the room: a percentage or basis points (85% or 8500).
+    /// Compact at this share of the room: a percentage (85% or 85) or basis points (8500).
     #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "85%")]
     pub(crate) compact_at: BasisPoints,
     /// Keep about this many tokens of the newest conversation verbatim. [default: a tenth of the window, at
@@ -90,7 +90,7 @@ pub(crate) struct CompactArgs {
     /// Let the summary take at most this many tokens. [default: a fifteenth of the window, at most 4000]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_summary_tokens: Option<u64>,
-    /// What the summary should pay attention to, in your words.
+    /// What the summary should pay attention to, in your words, if a compaction is due.
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
     /// Compact now, however full the session is.
@@ -103,7 +103,7 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub(crate) to: Option<Format>,
     /// Write the session here; - is standard output. [default: beside the input, with .compacted before the
-    /// extension; standard output for standard input]
+    /// extension and a number where that name is taken; standard output for standard input]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Report as JSON.
@@ -140,25 +140,18 @@ fn parse_format(text: &str) -> Result<Format, String> {
     text.parse::<Format>().map_err(|_| format!("not a known format; known are {}", known()))
 }
 
-/// A share of the room: `85%`, `87.5%` or `8500`.
+/// A share of the room: `85%`, `87.5%`, `85` or `8500`. Up to 100 it is a percentage, with or without sign.
 fn parse_share(text: &str) -> Result<BasisPoints, String> {
-    let points = match text.strip_suffix('%') {
-        Some(percent) => {
-            let percent: f64 = percent.trim().parse().map_err(|_| "not a percentage".to_owned())?;
-            if !(0.0..=100.0).contains(&percent) {
-                return Err("a percentage lies between 0 and 100".to_owned());
-            }
-            // In range, so the rounded value fits.
-            (percent * 100.0).round() as u16
-        }
-        None => text
-            .parse()
-            .map_err(|_| "give a percentage such as 85% or basis points such as 8500".to_owned())?,
-    };
-    if (1..BasisPoints::FULL_SCALE.get()).contains(&points) {
-        Ok(BasisPoints(points))
+    let number = text.strip_suffix('%').unwrap_or(text).trim();
+    let number: f64 = number
+        .parse()
+        .map_err(|_| "give a percentage such as 85% or basis points such as 8500".to_owned())?;
+    let points = if text.ends_with('%') || number <= 100.0 { number * 100.0 } else { number };
+    if (100.0..10_000.0).contains(&points) {
+        // In range, so the rounded value fits.
+        Ok(BasisPoints(points.round() as u16))
     } else {
-        Err("the share must lie between 0 and 100 %, without the ends".to_owned())
+        Err("the share must be at least 1 % and below 100 %".to_owned())
     }
 }
 
@@ -177,7 +170,8 @@ mod tests {
         assert_eq!(parse_share("85%"), Ok(BasisPoints(8_500)));
         assert_eq!(parse_share("87.5 %"), Ok(BasisPoints(8_750)));
         assert_eq!(parse_share("8500"), Ok(BasisPoints(8_500)));
-        for bad in ["0", "100%", "10000", "-1%", "x", "NaN%"] {
+        assert_eq!(parse_share("85"), Ok(BasisPoints(8_500)));
+        for bad in ["0", "0.5%", "100", "100%", "10000", "-1%", "x", "NaN%"] {
             assert!(parse_share(bad).is_err(), "{bad}");
         }
     }

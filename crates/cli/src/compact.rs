@@ -20,7 +20,9 @@ use crate::failure::Failure;
 use crate::input::{Progress, read_session};
 use crate::output::Destination;
 use crate::profile::Target;
-use crate::report::{MeasurementReport, VERSION, emphasis, level_name, tokens, write_json};
+use crate::report::{
+    MeasurementReport, VERSION, emphasis, level_name, listed, printable, tokens, write_json,
+};
 
 #[derive(Serialize)]
 struct Report {
@@ -51,6 +53,7 @@ struct CompactionReport {
     after: MeasurementReport,
     landing: &'static str,
     cut: &'static str,
+    system_messages: usize,
     kept_messages: usize,
     kept_from: Option<usize>,
     kept_anchor: Option<usize>,
@@ -87,7 +90,7 @@ struct WrittenReport {
 /// Compacts one session.
 pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let session_args = args.session.as_ref().ok_or(Failure::NoFile)?;
-    let destination = Destination::of(&session_args.file, args.out.as_deref())?;
+    let destination = Destination::of(&session_args.file, args.out.as_deref(), args.to)?;
     let progress = Progress::new(args.quiet || args.json);
     let (source, original) = read_session(session_args, &progress)?;
     let target = Target::of(session_args, &original)?;
@@ -116,7 +119,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
         level: None,
         demand: match context.demand {
             Demand::Threshold => "threshold",
-            Demand::Manual { .. } => "asked",
+            Demand::Manual => "asked",
         },
         compact_at_basis_points: args.compact_at.get(),
         compaction: None,
@@ -165,7 +168,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             if args.json {
                 show(&report)?;
             }
-            Err(Failure::Refused(reason.to_string()))
+            Err(Failure::Refused { reason })
         }
     }
 }
@@ -188,7 +191,8 @@ fn context_of(
             Some(EarlierSummary { messages, sections: ours.filter(|_| messages == 1) })
         }
     };
-    let instructions = args.instructions.as_deref().map(SharedText::from);
+    let instructions =
+        args.instructions.as_deref().filter(|text| !text.trim().is_empty()).map(SharedText::from);
     SessionContext {
         model: target.model.clone(),
         limits: target.limits,
@@ -198,11 +202,8 @@ fn context_of(
         earlier,
         basis: ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes(event) },
         request_fingerprint: RequestFingerprint::from_bytes(digest),
-        demand: if args.force || instructions.is_some() {
-            Demand::Manual { instructions }
-        } else {
-            Demand::Threshold
-        },
+        demand: if args.force { Demand::Manual } else { Demand::Threshold },
+        instructions,
     }
 }
 
@@ -222,7 +223,7 @@ fn write(
     destination.write(&bytes)?;
     let file = match destination {
         Destination::Stdout => None,
-        Destination::File(path) => Some(path.display().to_string()),
+        Destination::File { path, .. } => Some(path.display().to_string()),
     };
     let left_out = report.losses.iter().map(|loss| format!("{} {}", loss.count, loss.kind)).collect();
     Ok(WrittenReport { file, format: format.as_str(), bytes: bytes.len(), left_out })
@@ -248,6 +249,7 @@ fn compaction_report(done: &Compaction, lead: usize) -> CompactionReport {
             Landing::High => "high",
         },
         cut,
+        system_messages: lead,
         kept_messages: done.kept.len(),
         kept_from: done.kept.contains(&(lead + tail)).then_some(lead + tail),
         kept_anchor: anchor,
@@ -265,12 +267,13 @@ fn show(out: &mut impl std::io::Write, report: &Report, json: bool) -> Result<()
 }
 
 fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result<()> {
-    let Report { format, messages, model, provider, .. } = report;
-    writeln!(out, "{}, {messages} messages, for {model} ({provider})", emphasis(format))?;
-    for note in &report.notes {
+    let (format, model, provider) =
+        (emphasis(report.format), printable(&report.model), printable(&report.provider));
+    writeln!(out, "{format}, {} messages, for {model} ({provider})", report.messages)?;
+    for note in listed(&report.notes) {
         writeln!(out, "note      {note}")?;
     }
-    for repair in &report.repairs {
+    for repair in listed(&report.repairs) {
         writeln!(out, "repaired  {repair}")?;
     }
     if let Some(before) = &report.before {
@@ -292,7 +295,7 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
     }
     match &report.written {
         Some(WrittenReport { file, format, bytes, left_out }) => {
-            let file = file.as_deref().unwrap_or("standard output");
+            let file = file.as_deref().map_or("standard output".to_owned(), printable);
             writeln!(out, "wrote     {} ({format}, {} bytes)", emphasis(file), tokens(*bytes as u64))?;
             left_out.iter().try_for_each(|loss| writeln!(out, "left out  {loss}"))
         }
@@ -302,24 +305,23 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
 
 fn show_compaction(out: &mut impl std::io::Write, done: &CompactionReport) -> std::io::Result<()> {
     writeln!(out, "after     {}", done.after)?;
-    let why = match (done.cut, done.kept_anchor, done.kept_from) {
+    let system = if done.system_messages > 0 { "the system messages, " } else { "" };
+    let what = match (done.cut, done.kept_anchor, done.kept_from) {
         (_, Some(anchor), Some(from)) => format!(
-            "the system messages, the user's message #{anchor}, and everything from #{from} on; the cut lies \
-             inside the newest turn, between whole tool exchanges"
+            "{system}the user's message #{anchor}, and everything from #{from} on; the cut lies inside the newest \
+             turn, between whole tool exchanges"
         ),
-        (_, Some(anchor), None) => format!(
-            "the system messages and the user's message #{anchor}; even the newest exchange was too large to keep"
-        ),
-        ("inside_segment", None, Some(from)) => format!(
-            "the system messages and everything from #{from} on; the cut lies inside the newest turn, between \
-             whole tool exchanges, and the new summary takes the place of the earlier one"
-        ),
-        (_, None, Some(from)) => {
-            format!("the system messages and everything from the user's message #{from} on")
+        (_, Some(anchor), None) => {
+            format!("{system}the user's message #{anchor}; even the newest exchange was too large to keep")
         }
-        (_, None, None) => "the system messages".to_owned(),
+        ("inside_segment", None, Some(from)) => format!(
+            "{system}everything from #{from} on; the cut lies inside the newest turn, between whole tool \
+             exchanges, and the new summary takes the place of the earlier one"
+        ),
+        (_, None, Some(from)) => format!("{system}everything from the user's message #{from} on"),
+        (_, None, None) => format!("{system}nothing else"),
     };
-    writeln!(out, "kept      {} messages: {why}", done.kept_messages)?;
+    writeln!(out, "kept      {} messages: {what}", done.kept_messages)?;
     writeln!(
         out,
         "replaced  {} messages by a summary of {} tokens",

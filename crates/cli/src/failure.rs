@@ -1,12 +1,16 @@
 //! What can go wrong at the command line, and the exit code that says so.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use epitome_loop::{CompactionPolicyError, CountError, InvalidSummary, SummarizerError};
-use epitome_transcripts::{ReadError, WriteError};
+use epitome_loopruntime::Unavailable;
+use epitome_sessionruntime::RefusalReason;
+use epitome_transcripts::{Format, ReadError, WriteError};
 use thiserror::Error;
+
+use crate::report::printable;
 
 /// A failure of a command. Paths are the user's own words; nothing of a session's content is in a message.
 #[derive(Debug, Error)]
@@ -26,9 +30,9 @@ pub(crate) enum Failure {
     Policy(CompactionPolicyError),
     #[error("--out names the input itself; a session is never written over")]
     OverInput,
-    #[error("{path}: {reason}", path = path.display())]
+    #[error("{}: {reason}{}", shown(path), read_advice(*reason))]
     Read { path: PathBuf, reason: ReadError },
-    #[error("{path}: {fault}", path = path.display(), fault = advice(*reason))]
+    #[error("{}: {}", shown(path), advice(*reason))]
     Summary { path: PathBuf, reason: InvalidSummary },
     #[error("the messages on standard input cannot be read: {0}")]
     StdioChat(ReadError),
@@ -36,11 +40,11 @@ pub(crate) enum Failure {
     StdioBudget(SummarizerError),
     #[error("the session cannot be counted: {0}")]
     Count(CountError),
-    #[error("refused: {0}\nThe session is unchanged.")]
-    Refused(String),
+    #[error("refused: {reason}{}\nThe session is unchanged.", refusal_advice(reason))]
+    Refused { reason: RefusalReason },
     #[error("the session cannot be written in this format: {0}")]
     Write(WriteError),
-    #[error("{path}: {kind}", path = path.display())]
+    #[error("{}: {kind}", shown(path))]
     Io { path: PathBuf, kind: io::Error },
 }
 
@@ -49,7 +53,7 @@ impl Failure {
         ExitCode::from(match self {
             Self::NoWindow | Self::UnknownModel | Self::NoFile | Self::Policy(_) | Self::OverInput => 2,
             Self::Read { .. } | Self::Summary { .. } | Self::StdioChat(_) | Self::Count(_) => 3,
-            Self::Refused(_) | Self::Write(_) | Self::StdioBudget(_) => 4,
+            Self::Refused { .. } | Self::Write(_) | Self::StdioBudget(_) => 4,
             Self::Io { .. } => 5,
         })
     }
@@ -81,4 +85,38 @@ fn advice(fault: InvalidSummary) -> String {
         _ => "it is not a summary",
     };
     format!("{fault}: {hint}")
+}
+
+/// What to do about a session that cannot be read.
+fn read_advice(reason: ReadError) -> String {
+    match reason {
+        ReadError::Conversations { .. } => ": --conversation N, counted from 0".to_owned(),
+        ReadError::UnknownFormat | ReadError::NotThisFormat { .. } => {
+            let known = Format::ALL.map(Format::as_str).join(", ");
+            format!("; known are {known}, and --from FORMAT reads it as one of them")
+        }
+        _ => String::new(),
+    }
+}
+
+/// What to do about a refused compaction.
+fn refusal_advice(reason: &RefusalReason) -> &'static str {
+    match reason {
+        RefusalReason::Unavailable(Unavailable::NothingToCompact) => {
+            ": what there is belongs to the newest turn, which stays"
+        }
+        RefusalReason::RetainedTailTooLarge { .. } => {
+            "; a smaller --max-summary-tokens, or a model with a larger window, would make room"
+        }
+        RefusalReason::SummaryTooLarge(_) => {
+            "; it is already small, or a smaller --max-summary-tokens may help"
+        }
+        RefusalReason::ExecutionFailed(_) => "; a larger --max-summary-tokens makes room for one",
+        _ => "",
+    }
+}
+
+/// A path as it may be shown.
+fn shown(path: &Path) -> String {
+    printable(&path.display().to_string())
 }

@@ -10,7 +10,7 @@ use crate::args::MeasureArgs;
 use crate::failure::Failure;
 use crate::input::{Progress, read_session};
 use crate::profile::Target;
-use crate::report::{MeasurementReport, VERSION, bar, emphasis, print_json, tokens};
+use crate::report::{MeasurementReport, VERSION, bar, emphasis, listed, print_json, printable, tokens};
 
 /// How many of the largest messages are listed.
 const LARGEST: usize = 10;
@@ -113,8 +113,8 @@ fn show(report: &Report, lacks_system_and_tools: bool) -> Result<(), Failure> {
             "{}, {} messages, for {} ({})",
             emphasis(report.format),
             report.messages,
-            report.model,
-            report.provider
+            printable(&report.model),
+            printable(&report.provider)
         )?;
         writeln!(out, "\n{}\n  {}", emphasis("pressure"), report.measurement)?;
         if let Some(reported) = report.reported_by_provider {
@@ -138,7 +138,7 @@ fn show(report: &Report, lacks_system_and_tools: bool) -> Result<(), Failure> {
             let kinds = kinds.join(", ");
             writeln!(out, "  #{message:<6} {role:<10} {:>10}  {kinds}", tokens(*count))?;
         }
-        for note in &report.notes {
+        for note in listed(&report.notes) {
             writeln!(out, "note: {note}")?;
         }
         if lacks_system_and_tools && report.unseen == 0 {

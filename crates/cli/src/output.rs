@@ -1,10 +1,10 @@
-//! Writing: atomically, never over the input.
+//! Writing: whole or not at all, and never over the input.
 
-use std::fs;
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+use epitome_transcripts::Format;
 
 use crate::failure::Failure;
 use crate::input::is_stdio;
@@ -13,22 +13,33 @@ use crate::input::is_stdio;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     Stdout,
-    File(PathBuf),
+    File {
+        path: PathBuf,
+        /// What a new file may be read by: what the input may be.
+        permissions: Option<Permissions>,
+    },
 }
 
 impl Destination {
-    /// Where the result of `input` goes: where the user says, else beside it, else to standard output.
-    pub(crate) fn of(input: &Path, out: Option<&Path>) -> Result<Self, Failure> {
+    /// Where the result of `input` goes: where the user says, else beside it under a name that is free, else,
+    /// when the input is a stream, to standard output.
+    pub(crate) fn of(input: &Path, out: Option<&Path>, to: Option<Format>) -> Result<Self, Failure> {
+        // A redirected file has no name here, but it is the same file.
+        let source = if is_stdio(input) { Path::new("/dev/stdin") } else { input };
+        let is_stream = is_stdio(input) || !input.is_file();
+        let permissions =
+            fs::metadata(source).ok().filter(fs::Metadata::is_file).map(|meta| meta.permissions());
         match out {
             Some(out) if is_stdio(out) => Ok(Self::Stdout),
-            Some(out) if same_file(input, out) => Err(Failure::OverInput),
-            Some(out) => Ok(Self::File(out.to_owned())),
-            None if is_stdio(input) => Ok(Self::Stdout),
-            None => Ok(Self::File(beside(input))),
+            Some(out) if same_file(source, out) => Err(Failure::OverInput),
+            Some(out) => Ok(Self::File { path: out.to_owned(), permissions }),
+            None if is_stream => Ok(Self::Stdout),
+            None => Ok(Self::File { path: free_name_beside(input, to), permissions }),
         }
     }
 
-    /// Writes everything or nothing: into a file beside the target that then takes its name.
+    /// Writes everything or nothing: into a file beside the target that then takes its name. What is no
+    /// regular file, such as a pipe or a device, is written into.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
         match self {
             Self::Stdout => {
@@ -36,35 +47,68 @@ impl Destination {
                 let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
                 written.map_err(Failure::io("standard output"))
             }
-            Self::File(path) => write_atomically(path, bytes).map_err(Failure::io(path)),
+            Self::File { path, permissions } => {
+                write_file(path, permissions.as_ref(), bytes).map_err(Failure::io(path))
+            }
         }
     }
 }
 
-fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path).map(drop).map_err(|refused| refused.error)
+fn write_file(path: &Path, permissions: Option<&Permissions>, bytes: &[u8]) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(there) if there.is_file() => {
+            // Through a link, so that the link stays one.
+            replace(&fs::canonicalize(path)?, Some(&there.permissions()), bytes)
+        }
+        Ok(_) => {
+            let mut target: File = OpenOptions::new().write(true).open(path)?;
+            target.write_all(bytes)
+        }
+        Err(_) => replace(path, permissions, bytes),
+    }
 }
 
-/// `session.jsonl` becomes `session.compacted.jsonl`.
-fn beside(input: &Path) -> PathBuf {
-    let mut name = input.file_stem().unwrap_or(input.as_os_str()).to_owned();
-    name.push(".compacted");
-    if let Some(extension) = input.extension() {
-        name.push(".");
-        name.push(extension);
+fn replace(path: &Path, permissions: Option<&Permissions>, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The error would name the file beside the target, which means nothing to the user.
+    let plain = |fault: io::Error| io::Error::from(fault.kind());
+    let mut file = tempfile::Builder::new().prefix(".epitome-").tempfile_in(folder).map_err(plain)?;
+    file.write_all(bytes)?;
+    if let Some(permissions) = permissions {
+        file.as_file().set_permissions(permissions.clone())?;
     }
-    input.with_file_name(name)
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|refused| plain(refused.error))
+}
+
+/// `session.jsonl` becomes `session.compacted.jsonl`, or, where that is taken, `session.compacted-2.jsonl`.
+fn free_name_beside(input: &Path, to: Option<Format>) -> PathBuf {
+    let extension = match to {
+        Some(Format::PiSession) => Some("jsonl".as_ref()),
+        Some(_) => Some("json".as_ref()),
+        None => input.extension(),
+    };
+    let named = |number: u32| {
+        let mut name = input.file_stem().unwrap_or(input.as_os_str()).to_owned();
+        name.push(".compacted");
+        if number > 1 {
+            name.push(format!("-{number}"));
+        }
+        if let Some(extension) = extension {
+            name.push(".");
+            name.push(extension);
+        }
+        input.with_file_name(name)
+    };
+    let taken = |path: &PathBuf| fs::symlink_metadata(path).is_ok();
+    (1..10_000).map(named).find(|path| !taken(path)).unwrap_or_else(|| named(10_000))
 }
 
 /// Whether two paths lead to one file, through links and all.
 fn same_file(one: &Path, other: &Path) -> bool {
     match (fs::canonicalize(one), fs::canonicalize(other)) {
-        (Ok(one), Ok(other)) => one == other || same_inode(&one, &other),
-        _ => false,
+        (Ok(one), Ok(other)) if one == other => true,
+        _ => same_inode(one, other),
     }
 }
 
@@ -72,7 +116,7 @@ fn same_file(one: &Path, other: &Path) -> bool {
 fn same_inode(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     match (fs::metadata(one), fs::metadata(other)) {
-        (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
+        (Ok(one), Ok(other)) => one.is_file() && one.dev() == other.dev() && one.ino() == other.ino(),
         _ => false,
     }
 }
@@ -87,10 +131,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn results_lie_beside_their_input() {
-        assert_eq!(beside(Path::new("a/session.jsonl")), Path::new("a/session.compacted.jsonl"));
-        assert_eq!(beside(Path::new("session")), Path::new("session.compacted"));
-        assert_eq!(Destination::of(Path::new("-"), None).unwrap(), Destination::Stdout);
+    fn results_lie_beside_their_input_under_a_free_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("s.jsonl"), "x").unwrap();
+        let next = |to| match Destination::of(&at("s.jsonl"), None, to) {
+            Ok(Destination::File { path, .. }) => path.file_name().unwrap().to_owned(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(next(None), "s.compacted.jsonl");
+        fs::write(at("s.compacted.jsonl"), "mine").unwrap();
+        assert_eq!(next(None), "s.compacted-2.jsonl");
+        assert_eq!(next(Some(Format::OpenAiChat)), "s.compacted.json");
+        assert_eq!(Destination::of(Path::new("-"), None, None).unwrap(), Destination::Stdout);
     }
 
     #[test]
@@ -99,9 +152,33 @@ mod tests {
         let input = folder.path().join("s.json");
         fs::write(&input, "[]").unwrap();
         let detour = folder.path().join(".").join("s.json");
-        assert!(matches!(Destination::of(&input, Some(&detour)), Err(Failure::OverInput)));
+        assert!(matches!(Destination::of(&input, Some(&detour), None), Err(Failure::OverInput)));
         let link = folder.path().join("link.json");
         fs::hard_link(&input, &link).unwrap();
-        assert!(matches!(Destination::of(&input, Some(&link)), Err(Failure::OverInput)));
+        assert!(matches!(Destination::of(&input, Some(&link), None), Err(Failure::OverInput)));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_stay_links_and_permissions_stay() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (input, target, link) =
+            (folder.path().join("in"), folder.path().join("target"), folder.path().join("link"));
+        fs::write(&input, "x").unwrap();
+        fs::set_permissions(&input, Permissions::from_mode(0o640)).unwrap();
+        fs::write(&target, "old").unwrap();
+        fs::set_permissions(&target, Permissions::from_mode(0o644)).unwrap();
+        symlink(&target, &link).unwrap();
+        Destination::of(&input, Some(&link), None).unwrap().write(b"new").unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&target).unwrap(), b"new");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&target), 0o644);
+        let fresh = folder.path().join("fresh");
+        Destination::of(&input, Some(&fresh), None).unwrap().write(b"new").unwrap();
+        assert_eq!(mode(&fresh), 0o640);
+        Destination::of(&input, Some(Path::new("/dev/null")), None).unwrap().write(b"new").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
     }
 }

@@ -33,7 +33,8 @@ impl From<&ContextMeasurement> for MeasurementReport {
 
 impl fmt::Display for MeasurementReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let share = f64::from(self.occupancy_basis_points) / 100.0;
+        // Basis points stop at full; a person wants to know how far beyond it is.
+        let share = 100.0 * self.tokens as f64 / self.limit.max(1) as f64;
         let about = if self.quality == CountQuality::HeuristicEstimate.as_str() { "about " } else { "" };
         let text = format!("{about}{} of {} tokens, {share:.1} %", tokens(self.tokens), tokens(self.limit));
         write!(f, "{text:<44} {}", bar(self.tokens, self.limit, pressure_color(share)))
@@ -69,6 +70,30 @@ pub(crate) fn bar(part: u64, whole: u64, color: AnsiColor) -> String {
     let rest = EIGHTHS.get(usize::try_from(eighths % 8).unwrap_or(0)).copied().unwrap_or_default();
     let style = color.on_default();
     format!("{style}{full}{rest}{style:#}")
+}
+
+/// How many lines of one kind a person gets to see.
+const LISTED: usize = 10;
+
+/// The first lines of a list, and how many more there are.
+pub(crate) fn listed(lines: &[String]) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
+    let more = lines.len().saturating_sub(LISTED);
+    let rest = (more > 0).then(|| format!("and {} more like these", tokens(more as u64)));
+    lines.iter().take(LISTED).map(|line| line.as_str().into()).chain(rest.map(Into::into))
+}
+
+/// Text of a session or a path as it may be shown: short, and with nothing that a terminal would obey.
+pub(crate) fn printable(text: &str) -> String {
+    const LONGEST: usize = 200;
+    let mut shown: String = text
+        .chars()
+        .take(LONGEST)
+        .map(|character| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character })
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// A number with its thousands set apart.
@@ -115,5 +140,9 @@ mod tests {
         assert_eq!(plain(1, 2), "█".repeat(15));
         assert_eq!(plain(9, 3), "█".repeat(30));
         assert_eq!(plain(0, 0), "");
+        assert_eq!(printable("gpt\u{1b}]0;x\u{7}\n"), "gpt\u{fffd}]0;x\u{fffd}\u{fffd}");
+        assert_eq!(printable(&"x".repeat(500)).chars().count(), 201);
+        let notes: Vec<String> = (0..25).map(|at| at.to_string()).collect();
+        assert_eq!(listed(&notes).last().as_deref(), Some("and 15 more like these"));
     }
 }

@@ -160,6 +160,56 @@ fn the_input_is_never_written_over() {
     assert_eq!(folder.read("session.json"), before);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_redirected_input_is_never_written_over_either() {
+    let (folder, before) = Folder::with_chat(60);
+    let input = fs::File::open(folder.0.path().join("session.json")).unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_epitome"))
+        .args(["compact", "-", "--window", "4000", "--quiet", "--out", "session.json"])
+        .current_dir(folder.0.path())
+        .stdin(input)
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+    assert_eq!(folder.read("session.json"), before);
+}
+
+#[test]
+fn instructions_alone_do_not_compact() {
+    let (folder, _) = Folder::with_chat(20);
+    let output =
+        folder.run(&["compact", "session.json", "--model", "gpt-4o", "--instructions", "mind the build"]);
+    assert_eq!(code(&output), 0);
+    assert!(stdout(&output).contains("left alone"));
+}
+
+#[test]
+fn a_session_cannot_speak_to_the_terminal() {
+    let (folder, _) = Folder::with_chat(0);
+    let session = json!({"model": "m\u{1b}]0;title\u{7}\nwrote nothing", "messages": chat(60)});
+    fs::write(folder.0.path().join("m.json"), session.to_string()).unwrap();
+    for command in ["compact", "measure"] {
+        let output = folder.run(&[command, "m.json", "--window", "4000"]);
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert!(!stdout(&output).contains('\u{7}') && !stdout(&output).contains("\u{1b}]"));
+    }
+}
+
+#[test]
+fn a_tail_larger_than_the_session_still_leaves_something_to_summarize() {
+    let (folder, _) = Folder::with_chat(60);
+    let kept = |tokens: &str| {
+        let args = ["compact", "session.json", "--model", "gpt-4o", "--force", "--dry-run", "--json"];
+        let output = folder.run(&[&args[..], &["--keep-recent-tokens", tokens]].concat());
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        report["compaction"]["kept_messages"].as_u64().unwrap()
+    };
+    assert!(kept("100000") > 30, "about half stays");
+    assert!(kept("1") < 10);
+}
+
 #[test]
 fn without_a_window_there_is_advice() {
     let (folder, _) = Folder::with_chat(2);

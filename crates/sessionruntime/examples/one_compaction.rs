@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         basis: ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes([7; 16]) },
         request_fingerprint: RequestFingerprint::from_bytes([7; 32]),
         demand: Demand::Threshold,
+        instructions: None,
     };
     let estimator = |text: &str| TokenCount(text.len() as u64 / 4);
     let ports =

@@ -39,18 +39,17 @@ pub struct SessionContext {
     pub request_fingerprint: RequestFingerprint,
     /// Who asks for the compaction.
     pub demand: Demand,
+    /// What the summary should pay attention to.
+    pub instructions: Option<SharedText>,
 }
 
 /// Who asks for a compaction.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Demand {
     /// The threshold of the policy decides.
     Threshold,
     /// Somebody asked; thresholds are not looked at.
-    Manual {
-        /// What the summary should pay attention to.
-        instructions: Option<SharedText>,
-    },
+    Manual,
 }
 
 /// What a compaction needs from outside.
@@ -207,7 +206,7 @@ impl Run<'_> {
                 if budget <= 1 {
                     return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
                 }
-                budget /= 4;
+                budget /= 2;
                 continue;
             };
             let tail = self.count_kept(Some(cut), lead).await?;
@@ -271,14 +270,10 @@ impl Run<'_> {
             self.policy.max_summary_tokens(),
         )
         .map_err(RefusalReason::Input)?;
-        let instructions = match &self.session.demand {
-            Demand::Manual { instructions } => instructions.clone(),
-            Demand::Threshold => None,
-        };
         let request = SummaryRequest {
             transcript: input.transcript().clone(),
             previous,
-            instructions,
+            instructions: self.session.instructions.clone(),
             max_tokens: input.max_summary_tokens(),
             max_bytes: None,
             estimator: self.ports.estimator.clone(),

@@ -56,6 +56,10 @@ impl<'a> Cutting<'a> {
         if between.is_some() && outline.tokens_from(head) <= budget {
             return between;
         }
+        // A tail that would hold everything is not worth a cut; a smaller one is asked for next.
+        if outline.tokens_from(self.derived_prefix) <= budget {
+            return None;
+        }
         outline.inside_segment(budget).map(TailCut::InsideSegment).or(between)
     }
 

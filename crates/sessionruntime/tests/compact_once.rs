@@ -88,6 +88,7 @@ impl Setup {
                 },
                 request_fingerprint: RequestFingerprint::from_bytes([1; 32]),
                 demand: Demand::Threshold,
+                instructions: None,
             },
             policy: CompactionPolicy {
                 automatic: true,
@@ -267,7 +268,8 @@ fn behind_an_earlier_summary_the_model_may_go_on() {
 #[test]
 fn a_manual_demand_carries_its_instructions_and_ignores_thresholds() {
     let mut setup = Setup::new(talk(10), 100_000);
-    setup.session.demand = Demand::Manual { instructions: Some("mind the queue".into()) };
+    setup.session.demand = Demand::Manual;
+    setup.session.instructions = Some("mind the queue".into());
     let (done, asked) = setup.compacted();
     assert_eq!(asked.instructions, Some("mind the queue".into()));
     assert!(!done.replaced.is_empty());
@@ -319,7 +321,7 @@ fn every_refusal_has_its_reason() {
     assert_eq!(setup.refused().detail(), Some("token_limit"));
 
     let mut setup = Setup::new(talk(2), 100_000);
-    setup.session.demand = Demand::Manual { instructions: None };
+    setup.session.demand = Demand::Manual;
     setup.policy.max_summary_tokens = TokenCount(10_000);
     setup.answer = Ok(sections(&"long ".repeat(200)));
     assert_eq!(setup.refused().detail(), Some("not_smaller"));

@@ -74,11 +74,7 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         basis: ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes([1; 16]) },
         request_fingerprint: RequestFingerprint::from_bytes([1; 32]),
         // A case that scripts an answer is about that answer, so it is asked for in any event.
-        demand: if force || answer.is_some() {
-            Demand::Manual { instructions: None }
-        } else {
-            Demand::Threshold
-        },
+        demand: if force || answer.is_some() { Demand::Manual } else { Demand::Threshold },
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|_| CaseError::Runtime)?;
     let outcome = runtime.block_on(compact_once(&context, &policy, &ports));
