@@ -7,9 +7,9 @@ use epitome_loop::Section;
 use super::cues::Cues;
 use super::phrases::{cues_in, each_cue};
 use super::statement::{Origin, Statement};
-use super::statements::{Label, count_words, cut_at_word, sentences};
+use super::statements::{Label, count_words, cut_at_word, sentences, sentences_apart};
 use super::values::{ValueKind, ValueKinds};
-use super::words::Known;
+use super::words::{Known, key, known};
 
 /// Said when the conversation names no goal.
 pub(crate) const NO_GOAL: &str = "No goal was stated.";
@@ -80,7 +80,7 @@ fn first_task<'t>(all: &[Statement<'t>]) -> Option<Statement<'t>> {
             || one.label == Some(Label::Section(Section::Goal))
             || one.has(Cues::NEW_GOAL)
             || one.first_word.any(Known::IMPERATIVE);
-        one.is_opening && is_task && !belongs_elsewhere(one)
+        one.is_opening && (is_task && !belongs_elsewhere(one) || task_beside_rule(one).is_some())
     };
     let (at, task) =
         all.iter().enumerate().find(reads_like_task).or_else(|| all.iter().enumerate().nth(first))?;
@@ -93,7 +93,10 @@ fn first_task<'t>(all: &[Statement<'t>]) -> Option<Statement<'t>> {
     if goal.text.ends_with(':') {
         // `Here is the issue:` is no goal without the line it announces.
         let announced = all.iter().skip(at + 1).take(3).find(|next| {
-            next.place.message == task.place.message && next.text.len() > 12 && !next.text.ends_with(':')
+            next.place.message == task.place.message
+                && next.origin == task.origin
+                && next.text.len() > 12
+                && !next.text.ends_with(':')
         });
         if let Some(announced) = announced {
             let both = format!("{} {}", goal.text, announced.text);
@@ -124,6 +127,21 @@ fn belongs_elsewhere(statement: &Statement<'_>) -> bool {
     statement.is_rule() || statement.label == Some(Label::Section(Section::Constraints))
 }
 
+/// The sentence of a rule's line that states a task and no rule.
+fn task_beside_rule<'s>(statement: &'s Statement<'_>) -> Option<&'s str> {
+    if !statement.is_rule() || statement.label.is_some() {
+        return None;
+    }
+    let states_task = |sentence: &&str| {
+        let lower = sentence.to_ascii_lowercase();
+        let cues = cues_in(lower.as_bytes());
+        let first = lower.split(|character: char| !character.is_alphanumeric()).next().unwrap_or_default();
+        !cues.any(Cues::PROHIBITION.with(Cues::SCOPE).with(Cues::OBLIGATION))
+            && (cues.any(Cues::NEW_GOAL) || known(key(first.as_bytes())).any(Known::IMPERATIVE))
+    };
+    sentences_apart(&statement.text).into_iter().find(states_task)
+}
+
 /// A statement as the goal. If it also states a rule, the rule stays where it is and a sentence without one
 /// becomes the goal.
 fn with_goal(mut goal: Statement<'_>) -> Goal<'_> {
@@ -134,6 +152,10 @@ fn with_goal(mut goal: Statement<'_>) -> Goal<'_> {
     let is_plain = |sentence: &&str| {
         !cues_in(sentence.to_ascii_lowercase().as_bytes()).any(Cues::PROHIBITION.with(Cues::SCOPE))
     };
+    if let Some(task) = task_beside_rule(&goal) {
+        goal.text = Cow::Owned(task.to_owned());
+        return Goal { statements: vec![goal], is_moved: false };
+    }
     let plain =
         sentences(&goal.text).into_iter().find(is_plain).unwrap_or_else(|| cut_at_word(&goal.text, 80));
     goal.text = Cow::Owned(plain.to_owned());

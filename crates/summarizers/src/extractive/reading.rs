@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::recognize::Content;
 use super::scoring::Conversation;
 use super::statement::{ASSISTANT_MARK, Origin, Place, Statement};
-use super::statements::{each_statement, is_code_like, split_label};
+use super::statements::{each_statement, is_code_like, is_tool_output, split_label};
 use super::values::{Value, ValueKind, ValueKinds};
 use super::words::{Key, KeyMap, KeySet, key};
 
@@ -196,9 +196,15 @@ impl<'t> Reader<'t> {
     }
 
     fn read_speech(&mut self, text: &'t str, origin: Origin) {
-        each_statement(text, |statement| {
+        if origin == Origin::User && is_tool_output(text) {
+            self.read_answer(text);
+            return;
+        }
+        each_statement(text, |statement, is_quotation| {
             let place = Place::in_message(self.message, self.line);
             self.line += 1;
+            // Whoever quotes does not thereby say it.
+            let origin = if is_quotation { Origin::Pasted } else { origin };
             let statement = self.statement(statement, origin, place);
             self.take(statement);
         });

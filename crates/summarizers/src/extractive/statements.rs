@@ -9,19 +9,21 @@ pub(crate) const LONG_LINE: usize = 240;
 /// No statement is longer than this many bytes; what is, is cut between words.
 const LONGEST_STATEMENT: usize = 400;
 
-/// Calls back with every statement of the text, in order. Fenced code has none.
-pub(crate) fn each_statement<'t>(text: &'t str, mut found: impl FnMut(Cow<'t, str>)) {
+/// Calls back with every statement of the text, in order, and with whether the line quotes somebody else.
+/// Fenced code has no statements.
+pub(crate) fn each_statement<'t>(text: &'t str, mut found: impl FnMut(Cow<'t, str>, bool)) {
     each_line_outside_fences(text, |line| {
+        let is_quotation = line.starts_with('>');
         let line = without_list_mark(line);
         if line.len() < 3 {
             return;
         }
         if line.len() <= LONG_LINE {
-            found(with_single_spaces(line));
+            found(with_single_spaces(line), is_quotation);
             return;
         }
         for sentence in sentences(line) {
-            each_chunk(sentence, |chunk| found(with_single_spaces(chunk)));
+            each_chunk(sentence, |chunk| found(with_single_spaces(chunk), is_quotation));
         }
     });
 }
@@ -55,6 +57,13 @@ pub(crate) fn sentences(line: &str) -> Vec<&str> {
     }
     take(start, line.len());
     merged.into_iter().filter_map(|(start, end, _)| line.get(start..end)).collect()
+}
+
+/// The sentences of a line, trimmed, fragments apart.
+pub(crate) fn sentences_apart(line: &str) -> Vec<&str> {
+    let mut start = 0;
+    let ends = sentence_ends(line).into_iter().chain([line.len()]);
+    ends.filter_map(|end| line.get(std::mem::replace(&mut start, end)..end)).map(str::trim).collect()
 }
 
 /// How many words a text with single spaces has.
@@ -189,6 +198,7 @@ pub(crate) fn is_code_like(line: &str) -> bool {
         || is_keyword
         || ends_like_code
         || is_position(line)
+        || is_log_line(line)
         || is_mostly_signs(line)
 }
 
@@ -199,6 +209,25 @@ const CODE_OR_ENGLISH_WORDS: [&[u8]; 14] = [
     b"class", b"import", b"return", b"if", b"for", b"while", b"let", b"use", b"else", b"try", b"raise",
     b"assert", b"from", b"enum",
 ];
+
+/// How programs without tool messages hand a tool's output over in the user's name.
+const TOOL_OUTPUT_OPENINGS: [&str; 3] = ["EXECUTION RESULT of [", "OBSERVATION:", "[Tool result"];
+
+/// Whether a message that carries the user's name is a tool's output.
+pub(crate) fn is_tool_output(text: &str) -> bool {
+    TOOL_OUTPUT_OPENINGS.iter().any(|opening| text.trim_start().starts_with(opening))
+}
+
+/// `2026-11-30 12:00:00 ERROR ...`, `[12:00:00.123] ...`: a time to the second opens the line.
+fn is_log_line(line: &str) -> bool {
+    let is_of_time = |byte: &u8| byte.is_ascii_digit() || b"[-/:T.,+Z ".contains(byte);
+    let opening = line.as_bytes().iter().take_while(|byte| is_of_time(byte)).count();
+    let opening = line.as_bytes().get(..opening).unwrap_or_default();
+    opening.windows(8).any(|window| {
+        let digits = |at: usize| window.iter().skip(at).take(2).all(u8::is_ascii_digit);
+        digits(0) && digits(3) && digits(6) && window.get(2) == Some(&b':') && window.get(5) == Some(&b':')
+    })
+}
 
 /// `src/a.rs:12: ...`
 fn is_position(line: &str) -> bool {
@@ -385,7 +414,7 @@ mod tests {
 
     fn statements(text: &str) -> Vec<String> {
         let mut all = Vec::new();
-        each_statement(text, |statement| all.push(statement.into_owned()));
+        each_statement(text, |statement, _| all.push(statement.into_owned()));
         all
     }
 
