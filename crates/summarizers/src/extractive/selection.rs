@@ -4,6 +4,7 @@ use std::cell::OnceCell;
 
 use epitome_loop::{SUMMARY_FRAME_BYTES, Section, SharedText, SummarySections, rendered_item_len};
 
+use super::fixed_point::Score;
 use super::fixed_point::{rank, rank_when_tight};
 use super::goal::{Goal, NO_GOAL, says_goal};
 use super::ledger::{ITEM_BYTES, ledger_lines};
@@ -13,7 +14,7 @@ use super::shortening::{Pressure, fit_rendered, says_something, shortened};
 use super::statement::{Origin, Place, Statement};
 use super::statements::sentences;
 use super::supersession::Void;
-use super::words::{Key, KeySet};
+use super::words::{Key, KeySet, Known, key, known};
 
 /// Shares of the budget, in percent, that a section may take while others still wait, in the order of
 /// [`Section::ALL`].
@@ -64,7 +65,7 @@ impl<'r, 't> Candidates<'r, 't> {
         let all: Vec<_> = reading
             .statements
             .iter()
-            .filter(|one| !one.is_retired && one.score >= WORTH_SELECTING && !is_goal(one))
+            .filter(|one| !one.is_retired && one.score >= least_score(one) && !is_goal(one))
             .map(|statement| Candidate { statement, normal: OnceCell::new(), tight: OnceCell::new() })
             .collect();
         Self { reading, void, goal, all }
@@ -100,8 +101,9 @@ impl<'r, 't> Candidates<'r, 't> {
             let lines = ledger_lines(self.reading, self.void, &draft.text(), left.min(ledger_room + extra));
             lines.into_iter().for_each(|line| draft.add_ledger_line(line));
         }
-        let (worthy, rest): (Vec<_>, Vec<_>) =
-            waiting.into_iter().partition(|one| one.statement.score >= WORTH_FILLING);
+        let (worthy, rest): (Vec<_>, Vec<_>) = waiting
+            .into_iter()
+            .partition(|one| one.statement.score >= WORTH_FILLING.min(least_score(one.statement)));
         let mut left_out = self.reading.overflow;
         for one in worthy {
             if !draft.add(one, room) {
@@ -114,6 +116,24 @@ impl<'r, 't> Candidates<'r, 't> {
         draft.ensure_state(&self.reading.statements);
         Selection { sections: draft.into_sections(), left_out }
     }
+}
+
+/// The least score that is worth selecting. The cues are English: of what the user says in another language
+/// they cannot tell what it is, so it is worth keeping if there is room.
+fn least_score(statement: &Statement<'_>) -> Score {
+    const UNJUDGED: Score = 300;
+    if statement.origin == Origin::User && !has_known_word(&statement.text) {
+        UNJUDGED
+    } else {
+        WORTH_SELECTING
+    }
+}
+
+/// Whether any word of the text is one that English sentences are held together by.
+fn has_known_word(text: &str) -> bool {
+    let mut words = text.split(|character: char| !character.is_alphanumeric() && character != '\'');
+    words
+        .any(|word| known(key(word.to_ascii_lowercase().as_bytes())).any(Known::STOP.with(Known::IMPERATIVE)))
 }
 
 impl Candidate<'_, '_> {
