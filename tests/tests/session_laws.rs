@@ -115,6 +115,7 @@ fn compact(session: &Session, policy: &ValidPolicy, demand: Demand) -> Outcome {
         basis: ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes([1; 16]) },
         request_fingerprint: RequestFingerprint::from_bytes([1; 32]),
         demand,
+        instructions: Some("mind the queue".into()),
     };
     let ports =
         Ports { counter: counter.clone(), estimator: counter, summarizer: Arc::new(Extractive::new()) };
@@ -170,7 +171,7 @@ proptest! {
         let policy = policy(keep);
         let demand = if manual { Demand::Manual } else { Demand::Threshold };
         let (session, _) = repair(&original);
-        let outcome = compact(&session, &policy, demand.clone());
+        let outcome = compact(&session, &policy, demand);
         prop_assert_eq!(&outcome, &compact(&session, &policy, demand));
         match outcome {
             Outcome::LeftAlone { measurement, .. } => {
@@ -184,8 +185,7 @@ proptest! {
             Outcome::Compacted(done) => {
                 let next = put_in_place(&session, &done)?;
                 // And once more on what is left, as a long session would be.
-                let manual = Demand::Manual;
-                if let Outcome::Compacted(done) = compact(&next, &policy, manual) {
+                if let Outcome::Compacted(done) = compact(&next, &policy, Demand::Manual) {
                     put_in_place(&next, &done)?;
                 }
             }

@@ -75,6 +75,7 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         request_fingerprint: RequestFingerprint::from_bytes([1; 32]),
         // A case that scripts an answer is about that answer, so it is asked for in any event.
         demand: if force || answer.is_some() { Demand::Manual } else { Demand::Threshold },
+        instructions: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|_| CaseError::Runtime)?;
     let outcome = runtime.block_on(compact_once(&context, &policy, &ports));
