@@ -26,7 +26,8 @@ impl Destination {
     pub(crate) fn of(input: &Path, out: Option<&Path>, to: Option<Format>) -> Result<Self, Failure> {
         // A redirected file has no name here, but it is the same file.
         let source = if is_stdio(input) { Path::new("/dev/stdin") } else { input };
-        let is_stream = is_stdio(input) || !input.is_file();
+        // `/dev/stdin` may be a file, but nothing belongs beside it.
+        let is_stream = is_stdio(input) || input.starts_with("/dev") || !input.is_file();
         let permissions =
             fs::metadata(source).ok().filter(fs::Metadata::is_file).map(|meta| meta.permissions());
         match out {
@@ -143,7 +144,9 @@ mod tests {
         fs::write(at("s.compacted.jsonl"), "mine").unwrap();
         assert_eq!(next(None), "s.compacted-2.jsonl");
         assert_eq!(next(Some(Format::OpenAiChat)), "s.compacted.json");
-        assert_eq!(Destination::of(Path::new("-"), None, None).unwrap(), Destination::Stdout);
+        for stream in ["-", "/dev/stdin", "/dev/fd/0"] {
+            assert_eq!(Destination::of(Path::new(stream), None, None).unwrap(), Destination::Stdout);
+        }
     }
 
     #[test]
