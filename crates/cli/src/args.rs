@@ -40,6 +40,21 @@ pub(crate) enum Command {
     },
 }
 
+impl Command {
+    /// Whether standard output belongs to a report for a machine, and not to a session.
+    pub(crate) fn wants_json(&self) -> bool {
+        match self {
+            Self::Compact(args) => {
+                let target = args.out.as_ref().or(args.session.as_ref().map(|session| &session.file));
+                args.json && target.is_none_or(|target| target.as_os_str() != "-")
+            }
+            Self::Measure(args) => args.json,
+            Self::Check(CheckCommand::Summary { json, .. }) => *json,
+            Self::Models | Self::Completions { .. } => false,
+        }
+    }
+}
+
 /// How to read the session and for which model it is.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {

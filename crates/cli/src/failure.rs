@@ -8,9 +8,10 @@ use epitome_loop::{CompactionPolicyError, CountError, InvalidSummary, Summarizer
 use epitome_loopruntime::Unavailable;
 use epitome_sessionruntime::RefusalReason;
 use epitome_transcripts::{Format, ReadError, WriteError};
+use serde::Serialize;
 use thiserror::Error;
 
-use crate::report::printable;
+use crate::report::{VERSION, print_json, printable};
 
 /// A failure of a command. Paths are the user's own words; nothing of a session's content is in a message.
 #[derive(Debug, Error)]
@@ -56,6 +57,39 @@ impl Failure {
             Self::Refused { .. } | Self::Write(_) | Self::StdioBudget(_) => 4,
             Self::Io { .. } => 5,
         })
+    }
+
+    /// The stable name of the failure; `None` where a report of its own was made.
+    fn name(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::Refused { .. } | Self::Summary { .. } => return None,
+            Self::NoWindow => "no_window",
+            Self::UnknownModel => "unknown_model",
+            Self::NoFile => "no_file",
+            Self::Policy(_) => "policy",
+            Self::OverInput => "over_input",
+            Self::Read { .. } | Self::StdioChat(_) => "unreadable",
+            Self::StdioBudget(_) => "budget_too_small",
+            Self::Count(_) => "not_countable",
+            Self::Write(_) => "not_writable_in_format",
+            Self::Io { .. } => "io",
+        })
+    }
+
+    /// Reports the failure as JSON on standard output.
+    pub(crate) fn report(&self) {
+        #[derive(Serialize)]
+        struct Report {
+            report: u32,
+            outcome: &'static str,
+            failure: &'static str,
+            message: String,
+        }
+        if let Some(failure) = self.name() {
+            let report = Report { report: VERSION, outcome: "failed", failure, message: self.to_string() };
+            // The message still goes to standard error, and the exit code says what happened.
+            let _ = print_json(&report);
+        }
     }
 
     /// Whether the reader at the other end of a pipe went away.

@@ -21,11 +21,16 @@ use crate::args::{CheckCommand, Cli, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    match run(Cli::parse()) {
+    let cli = Cli::parse();
+    let wants_json = cli.command.wants_json();
+    match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         // Whoever reads has seen enough, as in `epitome models | head`.
         Err(failure) if failure.is_closed_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
+            if wants_json {
+                failure.report();
+            }
             // Nothing can be said any more if standard error is gone.
             let _ = writeln!(anstream::stderr(), "{}: {failure}", report::emphasis("epitome"));
             failure.exit_code()

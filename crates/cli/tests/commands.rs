@@ -235,6 +235,10 @@ fn bad_input_has_its_own_code_and_says_nothing_of_its_content() {
         let output = folder.run(&["measure", name, "--window", "1000"]);
         assert_eq!(code(&output), 3, "{name}: {}", stderr(&output));
         assert!(!stderr(&output).contains("canary"), "{}", stderr(&output));
+        let output = folder.run(&["measure", name, "--window", "1000", "--json"]);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["failure"], "unreadable");
+        assert!(!stdout(&output).contains("canary"));
     }
     assert_eq!(code(&folder.run(&["measure", "missing.json", "--window", "1000"])), 5);
 }
