@@ -29,7 +29,7 @@ pub(crate) enum Failure {
     NoFile,
     #[error("{0}")]
     Policy(CompactionPolicyError),
-    #[error("--out names the input itself; a session is never written over")]
+    #[error("the output is the input itself; a session is never written over")]
     OverInput,
     #[error("{}: {reason}{}", shown(path), read_advice(*reason))]
     Read { path: PathBuf, reason: ReadError },

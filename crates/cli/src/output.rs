@@ -30,11 +30,16 @@ impl Destination {
         let is_stream = is_stdio(input) || input.starts_with("/dev") || !input.is_file();
         let permissions =
             fs::metadata(source).ok().filter(fs::Metadata::is_file).map(|meta| meta.permissions());
+        let to_stdout = match out {
+            Some(out) => is_stdio(out),
+            None => is_stream,
+        };
         match out {
-            Some(out) if is_stdio(out) => Ok(Self::Stdout),
+            // Standard output may have been redirected into the input.
+            _ if to_stdout && same_file(source, Path::new("/dev/stdout")) => Err(Failure::OverInput),
+            _ if to_stdout => Ok(Self::Stdout),
             Some(out) if same_file(source, out) => Err(Failure::OverInput),
             Some(out) => Ok(Self::File { path: out.to_owned(), permissions }),
-            None if is_stream => Ok(Self::Stdout),
             None => Ok(Self::File { path: free_name_beside(input, to), permissions }),
         }
     }
@@ -108,7 +113,7 @@ fn free_name_beside(input: &Path, to: Option<Format>) -> PathBuf {
 /// Whether two paths lead to one file, through links and all.
 fn same_file(one: &Path, other: &Path) -> bool {
     match (fs::canonicalize(one), fs::canonicalize(other)) {
-        (Ok(one), Ok(other)) if one == other => true,
+        (Ok(one), Ok(other)) if one == other && one.is_file() => true,
         _ => same_inode(one, other),
     }
 }

@@ -8,6 +8,7 @@ mod fixed_point;
 mod goal;
 mod identifiers;
 mod ledger;
+mod lines;
 mod phrases;
 mod pool;
 mod reading;

@@ -194,6 +194,30 @@ fn a_task_beside_a_rule_is_the_goal_and_stays_it() {
 }
 
 #[test]
+fn a_rule_broken_over_lines_stays_whole() {
+    for (rule, whole) in [
+        (
+            "By the way, it is never OK to\nuse sudo on the build host.",
+            "never OK to use sudo on the build host",
+        ),
+        ("Whatever happens, please do not\ndelete the customer table.", "do not delete the customer table"),
+        ("You must never delete the\ncustomer table.", "never delete the customer table"),
+        ("I don't want you to push to main.", "don't want you to push to main"),
+        ("Nobody pushes to main.", "Nobody pushes to main"),
+    ] {
+        let sections = Case::of([
+            user("Port the worker."),
+            assistant("Ok."),
+            user(rule),
+            assistant("Sure."),
+            user("Go on."),
+        ])
+        .run();
+        assert_has(&sections, Section::Constraints, whole);
+    }
+}
+
+#[test]
 fn what_the_user_says_in_another_language_is_kept_if_there_is_room() {
     let sections = Case::of([
         user("Portiere den Arbeiter."),

@@ -208,7 +208,7 @@ fn weakened(statement: &Statement<'_>, score: Score) -> Score {
         return 0;
     }
     let mut score = score;
-    if statement.has(Cues::TANGENT) && statement.label.is_none() {
+    if statement.has(Cues::TANGENT) && statement.label.is_none() && !statement.prohibits() {
         score = weighted(score, 150);
     }
     if !has_values && count_words(&statement.text) <= 2 {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use epitome_loop::Section;
 
+use super::lines::each_line;
+
 /// A line of at most this many bytes is one statement.
 pub(crate) const LONG_LINE: usize = 240;
 /// No statement is longer than this many bytes; what is, is cut between words.
@@ -12,20 +14,27 @@ const LONGEST_STATEMENT: usize = 400;
 /// Calls back with every statement of the text, in order, and with whether the line quotes somebody else.
 /// Fenced code has no statements.
 pub(crate) fn each_statement<'t>(text: &'t str, mut found: impl FnMut(Cow<'t, str>, bool)) {
-    each_line_outside_fences(text, |line| {
-        let is_quotation = line.starts_with('>');
-        let line = without_list_mark(line);
-        if line.len() < 3 {
-            return;
-        }
-        if line.len() <= LONG_LINE {
-            found(with_single_spaces(line), is_quotation);
-            return;
-        }
-        for sentence in sentences(line) {
-            each_chunk(sentence, |chunk| found(with_single_spaces(chunk), is_quotation));
-        }
+    each_line(text, |line| match line {
+        Cow::Borrowed(line) => statements_of_line(line, &mut found),
+        Cow::Owned(joined) => statements_of_line(&joined, |text, is_quotation| {
+            found(Cow::Owned(text.into_owned()), is_quotation);
+        }),
     });
+}
+
+fn statements_of_line<'t>(line: &'t str, mut found: impl FnMut(Cow<'t, str>, bool)) {
+    let is_quotation = line.starts_with('>');
+    let line = without_list_mark(line);
+    if line.len() < 3 {
+        return;
+    }
+    if line.len() <= LONG_LINE {
+        found(with_single_spaces(line), is_quotation);
+        return;
+    }
+    for sentence in sentences(line) {
+        each_chunk(sentence, |chunk| found(with_single_spaces(chunk), is_quotation));
+    }
 }
 
 /// The sentences of a line, trimmed. Fragments of fewer than four words stay with their neighbor, so that
@@ -281,26 +290,6 @@ static KINDS: [Kind; 256] = {
     }
     kinds
 };
-
-/// Calls back with every line that is not blank and not inside a code fence. A fence that is never closed
-/// fences nothing: a stray mark must not swallow the rules after it.
-fn each_line_outside_fences<'t>(text: &'t str, mut found: impl FnMut(&'t str)) {
-    let is_fence = |line: &str| line.starts_with("```");
-    let mut fences = 0_usize;
-    if text.contains("```") {
-        fences = text.lines().filter(|line| is_fence(line.trim_start())).count();
-    }
-    let closed = fences - fences % 2;
-    let mut met = 0;
-    for line in text.lines() {
-        let line = line.trim();
-        if is_fence(line) {
-            met += 1;
-        } else if !line.is_empty() && (met % 2 == 0 || met > closed) {
-            found(line);
-        }
-    }
-}
 
 /// The line without the mark of a list, a heading or a quotation.
 fn without_list_mark(line: &str) -> &str {
