@@ -1,11 +1,15 @@
-//! The table behind [`model_info`](crate::model_info): only what makers publish, checked at [`AS_OF`].
+//! The table behind [`model_info`](crate::model_info): published figures, as they stood at [`AS_OF`].
+//!
+//! They come from the makers where those pages could be read. For some models of 2026 they come from gateways that
+//! resell them, and a figure no page gives is taken from the maker's model before: correct such a row when the
+//! maker says otherwise.
 
 use crate::encoding::Encoding::{self, Cl100kBase, O200kBase};
 use crate::media::{ImageRule, MediaRules};
 use crate::models::Exactness::{self, Approximated, Published, TokenizerOnly};
 use crate::models::{Family, ModelEntry};
 
-/// When the entries were checked against the makers' documentation.
+/// When the entries were last gathered.
 pub(crate) const AS_OF: &str = "2026-11";
 
 /// Claude up to 4.6 against `o200k_base`. Over a thousand steps of coding sessions with Claude Opus 4.5 the

@@ -15,13 +15,13 @@ pub struct ModelInfo {
     pub encoding: Encoding,
     /// What a count with that encoding is worth.
     pub exactness: Exactness,
-    /// Window, largest input and largest output; 0 where the maker publishes none.
+    /// Window, largest input and largest output; 0 where no figure is known.
     pub limits: ContextLimits,
     /// How it charges for pictures, recordings and files.
     pub media: MediaRules,
     /// How it wraps messages.
     pub family: Family,
-    /// Year and month in which the entry was checked, for example `2026-11`.
+    /// Year and month in which the entry was gathered, for example `2026-11`.
     pub as_of: &'static str,
 }
 
