@@ -6,6 +6,7 @@
 
 mod case_file;
 mod expectation;
+mod measured;
 mod passes;
 mod scenario;
 mod session_policy;
@@ -19,21 +20,26 @@ use serde_json::Value;
 pub use case_file::{Case, CaseError};
 
 /// Kinds of faults that are covered, in the words of the case files.
-pub const KINDS: [&str; 14] = [
+pub const KINDS: [&str; 19] = [
     "byte_limit",
     "duplicate_ids",
     "image_tokens",
+    "limit_arithmetic",
     "markup_and_injection",
     "no_gain",
     "orphan_at_cut",
+    "pending_tool",
     "roles_and_noop",
     "server_tool_pair",
     "special_tokens",
     "summary_empty",
     "summary_error_text",
+    "system_prompt",
     "tail_budget",
+    "thinking_blocks",
     "torn_file",
     "unicode_cut",
+    "usage_accounting",
 ];
 
 /// What a case showed.
@@ -77,7 +83,12 @@ pub fn case_files(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
 /// # Errors
 /// [`CaseError`] when the case says something that is not understood.
 pub fn judge_case(case: &Case) -> Result<CaseReport, CaseError> {
-    let (outcome, failures) =
-        if !case.passes().is_empty() { passes::judge(case)? } else { scenario::judge(case)? };
+    let (outcome, failures) = if !case.passes().is_empty() {
+        passes::judge(case)?
+    } else if !case.measured.is_empty() {
+        measured::judge(case)?
+    } else {
+        scenario::judge(case)?
+    };
     Ok(CaseReport { id: case.id.clone(), kind: case.kind.clone(), outcome, failures })
 }

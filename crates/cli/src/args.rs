@@ -75,8 +75,9 @@ pub(crate) struct SessionArgs {
     #[arg(long, value_name = "N")]
     pub(crate) conversation: Option<usize>,
     /// Tokens of what is sent but not in the file, such as the system prompt and the tools of a session log.
-    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
-    pub(crate) unseen: u64,
+    /// [default: what the provider's last figure in the session shows beyond the messages it covers]
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) unseen: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ use crate::profile::Target;
 use crate::report::{
     MeasurementReport, VERSION, emphasis, level_name, listed, printable, tokens, write_json,
 };
+use crate::unseen::{Unseen, UnseenSource};
 
 #[derive(Serialize)]
 struct Report {
@@ -34,6 +35,9 @@ struct Report {
     messages: usize,
     notes: Vec<String>,
     repairs: Vec<String>,
+    /// Tokens that are sent but not in the file; they are part of every measurement here.
+    unseen: u64,
+    unseen_source: UnseenSource,
     before: Option<MeasurementReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<&'static str>,
@@ -96,7 +100,8 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let target = Target::of(session_args, &original)?;
     let (session, repairs) = epitome_transcripts::repair(&original);
     let policy = target.policy(args).validate(Some(target.quality())).map_err(Failure::Policy)?;
-    let context = context_of(&source, &session, &target, args, session_args.unseen);
+    let unseen = Unseen::of(session_args, &session, &target)?;
+    let context = context_of(&source, &session, &target, args, unseen.tokens);
     let ports = Ports {
         counter: target.counter.clone(),
         estimator: target.counter.clone(),
@@ -115,6 +120,8 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
         messages: original.messages().len(),
         notes: original.notes().iter().map(ToString::to_string).collect(),
         repairs: Vec::new(),
+        unseen: unseen.tokens,
+        unseen_source: unseen.source,
         before: None,
         level: None,
         demand: match context.demand {
@@ -207,7 +214,7 @@ fn context_of(
     }
 }
 
-fn run_to_end<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
+pub(crate) fn run_to_end<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     Ok(runtime.map_err(Failure::io("the async runtime"))?.block_on(future))
 }
@@ -276,6 +283,10 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
     for repair in listed(&report.repairs) {
         writeln!(out, "repaired  {repair}")?;
     }
+    if report.unseen_source == UnseenSource::Reported && report.unseen > 0 {
+        let unseen = tokens(report.unseen);
+        writeln!(out, "unseen    {unseen} tokens that the provider counted and this file does not hold")?;
+    }
     if let Some(before) = &report.before {
         writeln!(out, "before    {before}")?;
     }
@@ -316,7 +327,7 @@ fn show_compaction(out: &mut impl std::io::Write, done: &CompactionReport) -> st
         }
         ("inside_segment", None, Some(from)) => format!(
             "{system}everything from #{from} on; the cut lies inside the newest turn, between whole tool \
-             exchanges, and the new summary takes the place of the earlier one"
+             exchanges, and the summary says what that turn is for"
         ),
         (_, None, Some(from)) => format!("{system}everything from the user's message #{from} on"),
         (_, None, None) => format!("{system}nothing else"),

@@ -11,6 +11,7 @@ mod output;
 mod profile;
 mod report;
 mod stdio_chat;
+mod unseen;
 
 use std::io::Write as _;
 use std::process::ExitCode;

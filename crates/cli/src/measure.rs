@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::input::{Progress, read_session};
 use crate::profile::Target;
 use crate::report::{MeasurementReport, VERSION, bar, emphasis, listed, print_json, printable, tokens};
+use crate::unseen::{Unseen, UnseenSource};
 
 /// How many of the largest messages are listed.
 const LARGEST: usize = 10;
@@ -28,6 +29,7 @@ struct Report {
     tools: u64,
     framing: u64,
     unseen: u64,
+    unseen_source: UnseenSource,
     largest: Vec<Largest>,
     reported_by_provider: Option<u64>,
     notes: Vec<String>,
@@ -53,11 +55,12 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let (_, session) = read_session(&args.session, &progress)?;
     let target = Target::of(&args.session, &session)?;
     let room = target.room()?;
+    let unseen = Unseen::of(&args.session, &session, &target)?;
     let request = Request {
         model: target.model.clone(),
         tools: session.tools().clone(),
         messages: session.messages().clone(),
-        unseen_tokens: TokenCount(args.session.unseen),
+        unseen_tokens: TokenCount(unseen.tokens),
     };
     let parts = target.counter.measure_parts(&request).map_err(Failure::Count)?;
     progress.done();
@@ -87,6 +90,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
         tools: parts.tools,
         framing: parts.framing,
         unseen: parts.unseen,
+        unseen_source: unseen.source,
         largest: largest.collect(),
         reported_by_provider: session.reported_usage().map(|usage| usage.context_tokens.get()),
         notes: session.notes().iter().map(ToString::to_string).collect(),
@@ -138,10 +142,17 @@ fn show(report: &Report, lacks_system_and_tools: bool) -> Result<(), Failure> {
             let kinds = kinds.join(", ");
             writeln!(out, "  #{message:<6} {role:<10} {:>10}  {kinds}", tokens(*count))?;
         }
+        if report.unseen_source == UnseenSource::Reported && report.unseen > 0 {
+            let unseen = tokens(report.unseen);
+            writeln!(
+                out,
+                "note: by the provider's figure, {unseen} tokens were sent that this file does not hold"
+            )?;
+        }
         for note in listed(&report.notes) {
             writeln!(out, "note: {note}")?;
         }
-        if lacks_system_and_tools && report.unseen == 0 {
+        if lacks_system_and_tools && report.unseen_source == UnseenSource::Unknown {
             writeln!(
                 out,
                 "note: this format leaves out the system prompt and the tools; add them with --unseen TOKENS"

@@ -48,7 +48,8 @@ impl Target {
             (Some(name), None) => ModelKey::new("unknown", name.as_str()),
             (None, _) => session.model().cloned().unwrap_or_else(|| ModelKey::new("unknown", "unknown")),
         };
-        let counter = Arc::new(fitting_counter(model.clone(), named.as_ref(), session, args.unseen));
+        let counter =
+            Arc::new(fitting_counter(model.clone(), named.as_ref(), session, args.unseen.unwrap_or(0)));
         Ok(Self { model, limits, counter })
     }
 

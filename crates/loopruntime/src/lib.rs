@@ -4,6 +4,7 @@
 mod candidate;
 mod history;
 mod landing;
+mod pressure;
 mod projection;
 mod summary_xml;
 mod tail;
@@ -11,6 +12,7 @@ mod tail;
 pub use candidate::{Candidate, CandidateRefused, Unavailable, choose_candidate};
 pub use history::{HistoryError, check_message_graph, check_retained_history};
 pub use landing::{Landing, judge_landing, landing_level};
+pub use pressure::pressure_level;
 pub use projection::{Projection, ProjectionError, TOOL_RESULT_CODE_POINTS, project};
 pub use summary_xml::{ConversationSummary, parse_summary, parse_summary_text};
 pub use tail::{

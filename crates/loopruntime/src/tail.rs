@@ -323,6 +323,17 @@ impl SegmentOutline {
         self.worth_cutting(opening, InsideSegment { anchor, tail: tail? })
     }
 
+    /// A cut that keeps the newest exchange and nothing else, not even the user message that opens its segment:
+    /// for an exchange whose results the model has not seen, when both together are too large.
+    ///
+    /// Returns `None` when nothing would be left to summarize.
+    #[must_use]
+    pub fn newest_exchange_alone(&self) -> Option<InsideSegment> {
+        let opening = self.newest_opening()?;
+        let tail = self.exchanges.last().copied().filter(|&start| start > opening)?;
+        self.worth_cutting(opening, InsideSegment { anchor: None, tail })
+    }
+
     /// The last resort when even the newest exchange is too large: only the user message that opens the
     /// newest segment is kept.
     #[must_use]
@@ -408,6 +419,15 @@ mod tests {
 
     fn cut_inside(transcript: &[Message], budget: u64) -> Option<InsideSegment> {
         SegmentOutline::of(transcript, 0).unwrap().inside_segment(budget)
+    }
+
+    #[test]
+    fn the_newest_exchange_can_stay_alone() {
+        let outline = |transcript: &[Message]| SegmentOutline::of(transcript, 0).unwrap();
+        let cut = outline(&one_user_session(3)).newest_exchange_alone().unwrap();
+        assert_eq!(cut, InsideSegment { anchor: None, tail: 5 });
+        assert_eq!(outline(&one_user_session(1)).newest_exchange_alone().map(|cut| cut.tail), None);
+        assert_eq!(outline(&[Message::user("u")]).newest_exchange_alone(), None);
     }
 
     #[test]

@@ -7,11 +7,11 @@ use epitome_loop::{
     BasisPoints, CompactionInput, CompactionOutput, ContextBasis, ContextCounter, ContextLimits,
     ContextMeasurement, InvalidSummary, InvalidSummaryReason, Message, ModelKey, PressureLevel, RawJson,
     Request, RequestFingerprint, ResolvedLimits, SharedText, Summarizer, SummaryDraft, SummaryRequest,
-    SummaryTooLarge, TextEstimator, TokenCount, Trigger, ValidPolicy, core_json_len, resolve_context_limits,
+    SummaryTooLarge, TextEstimator, TokenCount, ValidPolicy, core_json_len, resolve_context_limits,
 };
 use epitome_loopruntime::{
     ConversationSummary, TailCut, Unavailable, judge_landing, landing_level, parse_summary_text,
-    retained_tail_fits,
+    pressure_level, retained_tail_fits,
 };
 
 use crate::cutting::{Cutting, without_opaque};
@@ -136,15 +136,11 @@ impl Run<'_> {
 
     /// How pressing it is, by tokens and, where the policy sets a limit, by bytes.
     fn pressure(&self, measurement: &ContextMeasurement) -> PressureLevel {
-        let occupancy = measurement.occupancy();
-        let over_bytes = self.policy.max_request_bytes().is_some_and(|limit| self.request_bytes() > limit);
-        if occupancy >= BasisPoints::FULL_SCALE || over_bytes {
+        if self.policy.max_request_bytes().is_some_and(|limit| self.request_bytes() > limit) {
             return PressureLevel::HardLimit;
         }
-        match self.policy.trigger() {
-            Trigger::Automatic { compact_at, .. } if occupancy >= compact_at => PressureLevel::Compact,
-            _ => PressureLevel::Normal,
-        }
+        // One session seen once has no level before.
+        pressure_level(PressureLevel::Unknown, measurement.occupancy(), self.policy.trigger())
     }
 
     fn request_bytes(&self) -> u64 {
@@ -224,6 +220,11 @@ impl Run<'_> {
             let taken = tail.saturating_sub(fixed).max(1);
             let scaled = u128::from(budget) * u128::from(room) / u128::from(taken);
             budget = u64::try_from(scaled).unwrap_or(u64::MAX).min(budget / 2);
+        }
+        if let Some(cut) = cutting.newest_results()
+            && retained_tail_fits(self.count_kept(Some(cut), lead).await?, summary, target)
+        {
+            return Ok(cut);
         }
         // The newest exchange alone may be too much for a low landing; then it is summarized with the rest.
         let smallest = cutting.smallest();

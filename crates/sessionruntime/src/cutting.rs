@@ -63,6 +63,15 @@ impl<'a> Cutting<'a> {
         outline.inside_segment(budget).map(TailCut::InsideSegment).or(between)
     }
 
+    /// The cut that keeps nothing but the newest exchange, when the conversation ends with results that the
+    /// model has not seen. Summarized, an answer that was waited for would be lost.
+    pub(crate) fn newest_results(&self) -> Option<TailCut> {
+        let (_, outline) = self.tail.as_ref()?;
+        let closed = self.body.get(..self.open_from)?;
+        matches!(closed.last(), Some(Message::ToolResult { .. })).then_some(())?;
+        outline.newest_exchange_alone().map(TailCut::InsideSegment)
+    }
+
     /// The last resort, when even the newest exchange is too large to keep.
     pub(crate) fn smallest(&self) -> Option<TailCut> {
         let (_, outline) = self.tail.as_ref()?;

@@ -5,10 +5,12 @@ mod cutting;
 mod earlier_summary;
 mod fitting;
 mod outcome;
+mod unseen;
 mod wire;
 
 pub use compaction::{Demand, Ports, SessionContext, compact_once};
 pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
 pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit_input};
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+pub use unseen::{ReportedContext, unseen_by_report};
 pub use wire::{WIRE_VERSION, encode_input};

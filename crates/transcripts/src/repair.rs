@@ -39,6 +39,12 @@ pub enum Repair {
         /// Index of the result.
         message: usize,
     },
+    /// A message with calls was moved down to their results, because the model went on before they came: they
+    /// waited, for a person perhaps, and the answer is news. Moved up to its call, it would be stale.
+    MovedCall {
+        /// Index of the message with the calls.
+        message: usize,
+    },
     /// An abandoned call was closed by an error result that says [`NO_RESULT`].
     ClosedCall {
         /// Index of the message with the call.
@@ -65,6 +71,7 @@ impl fmt::Display for Repair {
             }
             Self::MergedCalls { message } => write!(f, "message {message}: calls with one id merged"),
             Self::MovedResult { message } => write!(f, "message {message}: result moved behind its call"),
+            Self::MovedCall { message } => write!(f, "message {message}: call moved down to its late result"),
             Self::ClosedCall { message } => write!(f, "message {message}: abandoned call closed"),
             Self::DroppedEmpty { message } => write!(f, "message {message}: empty message dropped"),
             Self::Anchored { message } => write!(f, "message {message}: user message put before it"),
@@ -76,7 +83,8 @@ impl fmt::Display for Repair {
 /// user.
 ///
 /// Afterwards every call is answered exactly once right behind its message, or is open at the very end, where
-/// it is an obligation of the newest turn. Calls that a provider runs itself are opaque and stay as they are.
+/// it is an obligation of the newest turn. Results move up to their calls; calls that waited while the model went
+/// on move down to their results. Calls that a provider runs itself are opaque and stay as they are.
 /// A call and its result are paired by occurrence: a result answers a call of the nearest message before it
 /// that uses its id, since ids repeat. Repaired messages count as changed; all others stay byte for
 /// byte as they were.
@@ -100,6 +108,7 @@ impl Repair {
             | Self::DroppedSecondResult { message }
             | Self::MergedCalls { message }
             | Self::MovedResult { message }
+            | Self::MovedCall { message }
             | Self::ClosedCall { message }
             | Self::DroppedEmpty { message }
             | Self::Anchored { message } => message,
@@ -160,6 +169,29 @@ impl Pairing {
         pairing
     }
 
+    /// The messages whose calls were all answered only after the user had spoken and the model had answered
+    /// that, by the first of their results.
+    fn late(&self, messages: &[Message]) -> HashMap<usize, usize> {
+        let mut late = HashMap::new();
+        let (mut next_of_model, mut next_turn) = (usize::MAX, usize::MAX);
+        for (index, message) in messages.iter().enumerate().rev() {
+            match message.role() {
+                _ if message.blocks().is_empty() => continue,
+                Role::User => next_turn = next_of_model,
+                Role::Assistant => next_of_model = index,
+                _ => {}
+            }
+            let results: Option<Vec<usize>> = (0..message.tool_calls().count())
+                .map(|number| self.answers.get(&(index, number)).copied())
+                .collect();
+            let first = results.and_then(|results| results.into_iter().min());
+            if let Some(first) = first.filter(|first| *first > next_turn) {
+                late.insert(first, index);
+            }
+        }
+        late
+    }
+
     /// The later of two results counts, unless it is an error and the earlier is not.
     fn second(&mut self, call: Call, index: usize, messages: &[Message]) {
         let Some(first) = self.answers.get_mut(&call) else { return };
@@ -185,13 +217,24 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn run(&mut self) {
         let messages = self.session.messages.clone();
+        let late = self.pairing.late(&messages);
         let without_call = std::mem::take(&mut self.pairing.without_call);
         self.repairs.extend(without_call.into_iter().map(|message| Repair::DroppedResult { message }));
         let stays = |message: &Message| message.role() != Role::Tool && !message.blocks().is_empty();
         let last = messages.iter().rposition(stays);
+        let moved: HashSet<usize> = late.values().copied().collect();
         let mut begun = false;
         for (index, message) in messages.iter().enumerate() {
             if message.role() == Role::Tool {
+                if let Some(&call) = late.get(&index)
+                    && let Some(message) = messages.get(call)
+                {
+                    self.repairs.push(Repair::MovedCall { message: call });
+                    self.exchange(call, message, false, index);
+                }
+                continue;
+            }
+            if moved.contains(&index) {
                 continue;
             }
             if message.blocks().is_empty() {
@@ -201,7 +244,7 @@ impl Plan<'_> {
             if message.role() != Role::System && !std::mem::replace(&mut begun, true) {
                 self.anchor(index, message);
             }
-            self.exchange(index, message, Some(index) == last);
+            self.exchange(index, message, Some(index) == last, index + 1);
         }
         let seconds = std::mem::take(&mut self.pairing.seconds);
         self.repairs.extend(seconds.into_iter().map(|message| Repair::DroppedSecondResult { message }));
@@ -214,8 +257,8 @@ impl Plan<'_> {
         }
     }
 
-    /// A message with the results of its calls.
-    fn exchange(&mut self, index: usize, message: &Message, is_last: bool) {
+    /// A message with the results of its calls, which are in their place from `behind` on.
+    fn exchange(&mut self, index: usize, message: &Message, is_last: bool, behind: usize) {
         let calls: Vec<&ToolUse> = message.tool_calls().collect();
         let best = self.best_calls(index, &calls);
         let mut origin = self.origin(index);
@@ -230,7 +273,7 @@ impl Plan<'_> {
         let mut results: Vec<usize> =
             best.iter().filter_map(|number| self.pairing.answers.get(&(index, *number)).copied()).collect();
         results.sort_unstable();
-        let behind = self.directly_behind(index);
+        let behind = self.results_in_place(index, behind);
         for result in &results {
             if !behind.contains(result) {
                 self.repairs.push(Repair::MovedResult { message: *result });
@@ -278,15 +321,15 @@ impl Plan<'_> {
         best
     }
 
-    /// The indexes directly behind a message that hold results of it, or results that are dropped.
-    fn directly_behind(&self, index: usize) -> Range<usize> {
-        let behind = self.session.messages.iter().enumerate().skip(index + 1);
+    /// The indexes from `start` on that hold results of a message, or results that are dropped.
+    fn results_in_place(&self, index: usize, start: usize) -> Range<usize> {
+        let behind = self.session.messages.iter().enumerate().skip(start);
         let count = behind
             .take_while(|(at, message)| {
                 message.role() == Role::Tool && self.pairing.calls.get(at).is_none_or(|call| call.0 == index)
             })
             .count();
-        index + 1..index + 1 + count
+        start..start + count
     }
 
     fn origin(&self, index: usize) -> Origin {

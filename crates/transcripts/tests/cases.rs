@@ -117,7 +117,7 @@ fn each_repair_is_told() {
     let repairs = |id| repair(&parse(&document(&case(id)))).1;
     assert_eq!(repairs("orphan-mixed-parallel"), [Repair::DroppedResult { message: 2 }]);
     assert_eq!(repairs("orphan-use-in-tail"), [Repair::ClosedCall { message: 7 }]);
-    assert_eq!(repairs("pending-confirmation"), [Repair::MovedResult { message: 8 }]);
+    assert_eq!(repairs("pending-confirmation"), [Repair::MovedCall { message: 1 }]);
     assert_eq!(repairs("pending-dead-call-blocks"), [Repair::ClosedCall { message: 1 }]);
     assert_eq!(
         repairs("dup-completed-and-aborted"),
@@ -125,6 +125,52 @@ fn each_repair_is_told() {
     );
     assert_eq!(repairs("servertool-in-turn-search"), []);
     assert_eq!(repairs("thinking-foreign-model"), []);
+}
+
+#[test]
+fn a_call_that_waited_while_the_model_went_on_moves_down_to_its_result() {
+    let call = |id: &str| {
+        let call = format!(r#"{{"type":"tool_use","id":"{id}","name":"ask","input":{{}}}}"#);
+        format!(r#"{{"role":"assistant","content":[{call}]}}"#)
+    };
+    let result = |id: &str| format!(r#"{{"role":"tool","tool_use_id":"{id}","content":"yes"}}"#);
+    let said = |role: &str| format!(r#"{{"role":"{role}","content":"words"}}"#);
+    let (user, model) = (said("user"), said("assistant"));
+    for (messages, order, repairs) in [
+        (
+            vec![user.clone(), call("a"), user.clone(), model.clone(), result("a")],
+            "user user assistant:words assistant:call tool",
+            vec![Repair::MovedCall { message: 1 }],
+        ),
+        // The user spoke, but the model has not gone on: the result belongs to where it was asked for.
+        (
+            vec![user.clone(), call("a"), user.clone(), result("a")],
+            "user assistant:call tool user",
+            vec![Repair::MovedResult { message: 3 }],
+        ),
+        // Parallel calls that a log wrote as messages of their own.
+        (
+            vec![user.clone(), call("a"), call("b"), result("a"), result("b")],
+            "user assistant:call tool assistant:call tool",
+            vec![Repair::MovedResult { message: 3 }, Repair::MovedResult { message: 4 }],
+        ),
+    ] {
+        let document = format!(r#"{{"epitome":1,"messages":[{}]}}"#, messages.join(","));
+        let (repaired, told) = repair(&parse(document.as_bytes()));
+        let found: Vec<String> = repaired.messages().iter().map(outline).collect();
+        assert_eq!(told, repairs);
+        assert_eq!(found.join(" "), order);
+        assert!(is_legal(repaired.messages()));
+        assert_eq!(repair(&repaired).1, []);
+    }
+}
+
+fn outline(message: &Message) -> String {
+    match (message.role(), message.tool_calls().next()) {
+        (Role::Assistant, Some(_)) => "assistant:call".to_owned(),
+        (Role::Assistant, None) => "assistant:words".to_owned(),
+        (role, _) => role.as_str().to_owned(),
+    }
 }
 
 #[test]

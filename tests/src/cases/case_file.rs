@@ -45,6 +45,8 @@ pub struct Case {
     /// What the model answers, when the case scripts it.
     pub(super) answer: Option<String>,
     pub(super) events: Vec<Value>,
+    /// Sizes given directly, where content does not matter.
+    pub(super) measured: Map<String, Value>,
     pub(super) expect: Map<String, Value>,
     /// The session, where our loader understands how the case gives it.
     pub(super) document: Result<Document, CaseError>,
@@ -78,6 +80,7 @@ impl Case {
             policy: value["policy"].clone(),
             answer: answer(&value["summary"]),
             events: list(&value["events"]).to_vec(),
+            measured: value["measured"].as_object().cloned().unwrap_or_default(),
             expect: value["expect"].as_object().cloned().unwrap_or_default(),
             document,
         })
@@ -178,7 +181,28 @@ fn parts(message: &Value) -> Result<Vec<Value>, CaseError> {
     if parts.is_empty() {
         parts.push(json!({"role": role, "content": []}));
     }
+    if let Some(usage) = usage(&message["usage"])
+        && let Some(last) = parts.last_mut()
+    {
+        last["usage"] = usage;
+    }
     Ok(parts)
+}
+
+/// What a provider reported with a message, in our words: input without what was cached.
+fn usage(reported: &Value) -> Option<Value> {
+    let number = |keys: [&str; 2]| keys.iter().find_map(|key| reported[*key].as_u64()).unwrap_or(0);
+    let input = reported["input_tokens"].as_u64()?;
+    let read = number(["cached_input_tokens", "cache_read_input_tokens"]);
+    let written = number(["cache_creation_input_tokens", "cache_creation_tokens"]);
+    let includes_cached = reported["convention"] == "input_includes_cached";
+    let input = if includes_cached { input.saturating_sub(read).saturating_sub(written) } else { input };
+    Some(json!({
+        "input": input,
+        "output": number(["output_tokens", "completion_tokens"]),
+        "cache_read": read,
+        "cache_creation": written,
+    }))
 }
 
 /// The words for blocks are the same, but for what only one provider has.

@@ -1,8 +1,13 @@
 //! Runs a case as a user of ours would: read the session, repair it, compact it, write it, read it again.
 
-use epitome_loop::{ContextBasis, ContextRevision, EventId, Message, RequestFingerprint, TokenCount};
+use epitome_loop::{
+    ContextBasis, ContextMeasurement, ContextRevision, CountError, EventId, Message, PressureLevel, Request,
+    RequestFingerprint, TokenCount, ValidPolicy,
+};
+use epitome_loopruntime::pressure_level;
 use epitome_sessionruntime::{
-    Compaction, Demand, Outcome, RefusalReason, SessionContext, compact_once, recognize_earlier_summary,
+    Compaction, Demand, Outcome, Ports, RefusalReason, ReportedContext, SessionContext, compact_once,
+    leading_system, recognize_earlier_summary, unseen_by_report,
 };
 use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, repair, write};
 
@@ -36,6 +41,12 @@ pub(super) struct Ran {
     pub(super) reason: String,
     /// What the whole request counted, when it could be counted.
     pub(super) tokens: Option<u64>,
+    /// Whether the request was due for a compaction, whatever came of it.
+    pub(super) is_due: bool,
+    /// What the new request counted, and what it counts when it is read back from the file.
+    pub(super) tokens_after: Option<(u64, u64)>,
+    /// How many compactions it took until the session was left alone, by its threshold.
+    pub(super) compactions: usize,
     /// Whether the new request lies below the level where a further compaction may start.
     pub(super) below_rearm: bool,
     /// The session that was read, unless it was refused.
@@ -64,7 +75,7 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
     let answer = case.answer.clone().map(ModelAnswer::new);
     let (key, ports) = ports_for(model, answer.as_ref()).ok_or(CaseError::Model)?;
     let (session, repairs) = repair(&original);
-    let context = SessionContext {
+    let mut context = SessionContext {
         model: key,
         limits,
         tools: session.tools().clone(),
@@ -78,7 +89,14 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         instructions: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|_| CaseError::Runtime)?;
+    context.unseen_tokens =
+        runtime.block_on(unseen(&context, &session, &ports)).map_err(|_| CaseError::Part("usage"))?;
     let outcome = runtime.block_on(compact_once(&context, &policy, &ports));
+
+    let is_due = |measured: &ContextMeasurement| {
+        let level = pressure_level(PressureLevel::Unknown, measured.occupancy(), policy.trigger());
+        level >= PressureLevel::Compact
+    };
 
     let mut ran = Ran::unchanged(document, original, &session)?;
     match outcome {
@@ -93,12 +111,14 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
             };
             ran.outcome = if of_summary { "reject_summary" } else { "error" };
             ran.tokens = refusal.before.as_ref().map(|before| before.input_tokens.get());
+            ran.is_due = refusal.before.as_ref().is_some_and(is_due);
             ran.reason = refusal.reason.to_string();
         }
         Outcome::Compacted(compaction) => {
             let (before, after) = (&compaction.before, &compaction.after);
             ran.outcome = "compact";
             ran.tokens = Some(before.input_tokens.get());
+            ran.is_due = is_due(before);
             ran.below_rearm = after.occupancy() < rearm_below;
             ran.bytes_unchanged = false;
             ran.reason = format!(
@@ -108,9 +128,50 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
                 repairs.len()
             );
             ran.after = written(&ran.before, &session, &compaction)?;
+            context.messages = ran.after.iter().map(|named| named.message.clone()).collect();
+            let read_back = runtime.block_on(ports.counter.count(&request_of(&context)));
+            let read_back = read_back.map_err(|_| CaseError::Part("compacted session"))?;
+            ran.tokens_after = Some((after.input_tokens.get(), read_back.input_tokens.get()));
+            ran.compactions = 1 + runtime.block_on(further_compactions(context, &policy, &ports));
         }
     }
     Ok(ran)
+}
+
+/// What the provider counted beyond what the case shows, where it gives a provider's figure.
+async fn unseen(
+    context: &SessionContext,
+    session: &Session,
+    ports: &Ports,
+) -> Result<TokenCount, CountError> {
+    let Some(usage) = session.reported_usage() else { return Ok(TokenCount::ZERO) };
+    let reported = ReportedContext { messages: usage.message + 1, tokens: usage.context_tokens };
+    unseen_by_report(&*ports.counter, &request_of(context), reported).await
+}
+
+fn request_of(context: &SessionContext) -> Request {
+    Request {
+        model: context.model.clone(),
+        tools: context.tools.clone(),
+        messages: context.messages.clone(),
+        unseen_tokens: context.unseen_tokens,
+    }
+}
+
+/// How often a compacted session is compacted again, although nothing was added to it, by its threshold.
+async fn further_compactions(mut context: SessionContext, policy: &ValidPolicy, ports: &Ports) -> usize {
+    const ENOUGH: usize = 5;
+    context.demand = Demand::Threshold;
+    for done in 0..ENOUGH {
+        context.earlier = recognize_earlier_summary(&context.messages);
+        let Outcome::Compacted(compaction) = compact_once(&context, policy, ports).await else { return done };
+        let system = leading_system(&context.messages);
+        let mut kept: Vec<Message> =
+            compaction.kept.iter().filter_map(|&at| context.messages.get(at).cloned()).collect();
+        kept.insert(system.min(kept.len()), Message::user(compaction.summary.raw().clone()));
+        context.messages = kept.into();
+    }
+    ENOUGH
 }
 
 impl Ran {
@@ -123,6 +184,9 @@ impl Ran {
             outcome: "reject_input",
             reason: error.to_string(),
             tokens: None,
+            is_due: false,
+            tokens_after: None,
+            compactions: 0,
             below_rearm: false,
             session: None,
         }
@@ -142,6 +206,9 @@ impl Ran {
             outcome: "no_compact",
             reason: String::new(),
             tokens: None,
+            is_due: false,
+            tokens_after: None,
+            compactions: 0,
             below_rearm: false,
             session: Some(original),
         })

@@ -23,7 +23,7 @@ pub(super) fn read_policy(policy: &Value) -> Result<SessionPolicy, CaseError> {
     let number = |key: &str| policy[key].as_u64();
     let limit = number("context_limit").unwrap_or(128_000);
     let compact_at = number("compact_at_bp").unwrap_or(8_500);
-    let rearm_below = number("rearm_below_bp").unwrap_or(compact_at * 7 / 10);
+    let rearm_below = number("rearm_below_bp").unwrap_or(compact_at.min(10_000) * 7 / 10);
     // A summary as large as the window leaves room for nothing; half of it is the most that makes sense.
     let max_summary = number("max_summary_tokens").unwrap_or(limit / 3).clamp(1, (limit / 2).max(1));
     let basis_points =
@@ -32,7 +32,8 @@ pub(super) fn read_policy(policy: &Value) -> Result<SessionPolicy, CaseError> {
     let policy_of_ours = CompactionPolicy {
         automatic: true,
         counter_policy: CounterPolicy::AllowConservative,
-        compact_at: basis_points(compact_at)?,
+        // What compacts only when the room is full compacts one step before it here.
+        compact_at: basis_points(compact_at.min(9_999))?,
         rearm_below,
         reserved_output: TokenCount(number("reserved_output").unwrap_or(1)),
         safety_margin: TokenCount(number("safety_margin").unwrap_or(1)),

@@ -88,7 +88,9 @@ fn compact(epitome: &Path, file: &Path, start: Duration) -> Result<Row, Evidence
     {
         choices.retain(|choice| *choice != CONVERSATION[0] && *choice != CONVERSATION[1]);
         let mut measure = Command::new(epitome);
-        measure.arg("measure").arg(&compacted).args(&choices).arg("--json");
+        // A compacted file holds no figure of a provider for itself, so what is unseen is stated.
+        let unseen = report["unseen"].as_u64().unwrap_or(0).to_string();
+        measure.arg("measure").arg(&compacted).args(&choices).args(["--unseen", &unseen, "--json"]);
         fault = fault_of_output(&capture(&mut measure, LONGEST)?, report);
     }
     let said = said(&ran, report.as_ref());

@@ -46,6 +46,10 @@ pub(crate) fn read(conversation: &Conversation<'_>, into: &mut Assembly) -> Resu
         }
         into.close(as_it_stands(element.range()), vec![message]);
     }
+    // Messages kept behind a summary carry reports from before it, and nothing tells them from newer ones.
+    if into.derived_prefix > 0 {
+        into.reported = None;
+    }
     Ok(())
 }
 
