@@ -1,6 +1,7 @@
 //! Evidence: measures a promise of the project on real data and says whether it holds.
 
 mod cases;
+mod conformance_boundary;
 mod conformance_reference;
 mod newcomer;
 mod places;
@@ -33,6 +34,12 @@ pub const PROMISES: &[Promise] = &[
         about: "faults that users of other tools reported do not happen here",
         needs_data: true,
         run: cases::run,
+    },
+    Promise {
+        name: "conformance-boundary",
+        about: "what comes in, what goes out and what identifies both is as the reference has it",
+        needs_data: true,
+        run: conformance_boundary::run,
     },
     Promise {
         name: "conformance-reference",

@@ -3,10 +3,15 @@
 use std::io::Write;
 
 use super::{EvidenceError, Places, Verdict};
-use crate::conformance::{self, SUITES, print_reports};
+use crate::conformance::{self, FileReport, SUITES, print_reports};
 use crate::vectors::with_deep_stack;
 
-pub(super) fn run(places: &Places, mut out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
+pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
+    Ok(verdict(&judge_all(places, out)?))
+}
+
+/// Judges every file that is covered, and prints a row for each.
+pub(super) fn judge_all(places: &Places, mut out: &mut dyn Write) -> Result<Vec<FileReport>, EvidenceError> {
     let folder = places.shared.join("vectors/reference");
     let reports = with_deep_stack(|| {
         SUITES
@@ -15,7 +20,12 @@ pub(super) fn run(places: &Places, mut out: &mut dyn Write) -> Result<Verdict, E
             .collect::<Result<Vec<_>, _>>()
     })??;
     print_reports(&mut out, &reports)?;
-    let sum = |count: fn(&conformance::FileReport) -> usize| reports.iter().map(count).sum::<usize>();
+    Ok(reports)
+}
+
+/// Whether no answer is another one.
+pub(super) fn verdict(reports: &[FileReport]) -> Verdict {
+    let sum = |count: fn(&FileReport) -> usize| reports.iter().map(count).sum::<usize>();
     let different = sum(|report| report.different.len());
     let line = format!(
         "{} files, {} cases, {} equal, {} stricter, {} not representable, {different} different",
@@ -25,5 +35,5 @@ pub(super) fn run(places: &Places, mut out: &mut dyn Write) -> Result<Verdict, E
         sum(|report| report.stricter.values().sum()),
         sum(|report| report.skipped.values().sum()),
     );
-    Ok(Verdict { holds: different == 0, line })
+    Verdict { holds: different == 0, line }
 }
