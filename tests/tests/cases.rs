@@ -26,6 +26,7 @@ macro_rules! cases {
 
 cases! {
     bytes_not_tokens: "bytes-not-tokens.json",
+    developer_stale: "developer-stale.json",
     dup_completed_and_aborted: "dup-completed-and-aborted.json",
     empty_thinking_only: "empty-thinking-only.json",
     empty_whitespace: "empty-whitespace.json",

@@ -62,6 +62,8 @@ struct CompactionReport {
     kept_from: Option<usize>,
     kept_anchor: Option<usize>,
     replaced_messages: usize,
+    /// Of the replaced ones, system messages that a newer one supersedes.
+    superseded_messages: usize,
     summary_tokens: u64,
     summary_bytes: usize,
     sections: Vec<SectionReport>,
@@ -261,6 +263,7 @@ fn compaction_report(done: &Compaction, lead: usize) -> CompactionReport {
         kept_from: done.kept.contains(&(lead + tail)).then_some(lead + tail),
         kept_anchor: anchor,
         replaced_messages: done.replaced.len(),
+        superseded_messages: done.superseded.len(),
         summary_tokens: done.summary_tokens.get(),
         summary_bytes: done.summary.raw().len(),
         sections: sections.collect(),
@@ -339,6 +342,13 @@ fn show_compaction(out: &mut impl std::io::Write, done: &CompactionReport) -> st
         done.replaced_messages,
         tokens(done.summary_tokens)
     )?;
+    if done.superseded_messages > 0 {
+        writeln!(
+            out,
+            "dropped   {} system messages that say again, or differently, what another one says",
+            done.superseded_messages
+        )?;
+    }
     for SectionReport { section, items, left_out } in &done.sections {
         let more = if *left_out > 0 { format!(", {left_out} more did not fit") } else { String::new() };
         writeln!(out, "            {section:<12} {items:>4}{more}")?;

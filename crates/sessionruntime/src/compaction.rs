@@ -1,6 +1,5 @@
 //! One whole compaction: measure, decide, cut, summarize, prove, and count what would be sent instead.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use epitome_loop::{
@@ -16,7 +15,9 @@ use epitome_loopruntime::{
 
 use crate::cutting::{Cutting, without_opaque};
 use crate::earlier_summary::{EarlierSummary, leading_system};
+use crate::keeping::Keeping;
 use crate::outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+use crate::standing::Standing;
 
 /// A conversation as it stands before the next model call.
 #[derive(Clone, Debug)]
@@ -156,16 +157,20 @@ impl Run<'_> {
         let derived_prefix = earlier.map_or(0, |earlier| earlier.messages);
         let cutting = Cutting::new(body, derived_prefix, self.policy.keep_recent())
             .map_err(RefusalReason::Unavailable)?;
-        let cut = self.choose_cut(&cutting, lead).await?;
-        let kept: Vec<usize> = (0..lead).chain(cut.kept(body.len()).map(|at| lead + at)).collect();
-        let replaced: Vec<usize> = cut.summarized().map(|at| lead + at).collect();
+        let standing = Standing::of(messages, lead, self.policy.max_summary_tokens(), &*self.ports.estimator);
+        let keeping = Keeping { messages, lead, standing };
+        let cut = self.choose_cut(&cutting, &keeping).await?;
+        let kept = keeping.kept(Some(cut));
         cutting.check_tail(cut).map_err(RefusalReason::TailInvalid)?;
 
-        let (summary, draft) = self.summarize(lead..lead + cut.tail_start(), lead + derived_prefix).await?;
-        let kept_messages = kept.iter().filter_map(|&at| messages.get(at));
-        let (system, tail) = (kept_messages.clone().take(lead), kept_messages.skip(lead));
-        let rebuilt = system.cloned().chain([Message::user(summary.raw().clone())]).chain(tail.cloned());
-        let after = self.measure(rebuilt.collect()).await.map_err(RefusalReason::ContextCountFailed)?;
+        let head = keeping.to_summarize(lead..lead + cut.tail_start());
+        if head.last().is_none_or(|&at| at < lead + derived_prefix) {
+            return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
+        }
+        let (summary, draft) = self.summarize(head, lead + derived_prefix).await?;
+        let mut rebuilt = keeping.messages_at(&kept);
+        rebuilt.insert(leading_system(&rebuilt), Message::user(summary.raw().clone()));
+        let after = self.measure(rebuilt.into()).await.map_err(RefusalReason::ContextCountFailed)?;
         let landing = judge_landing(before, &after, self.policy.trigger()).map_err(|detail| {
             RefusalReason::SummaryTooLarge(SummaryTooLarge { measurement: after.clone(), detail })
         })?;
@@ -174,8 +179,9 @@ impl Run<'_> {
             after,
             landing,
             cut,
+            replaced: keeping.replaced(&kept),
+            superseded: keeping.standing.superseded.into_iter().collect(),
             kept,
-            replaced,
             summary_tokens: self.ports.estimator.estimate(summary.raw()),
             summary,
             left_out: draft.left_out,
@@ -188,12 +194,16 @@ impl Run<'_> {
     /// size below the level where the compaction should land. The tail is counted as it will be sent. If even
     /// the newest exchange is too much for that, it is summarized too; only if that does not help either, a
     /// tail that fits at all is taken, and the landing says so.
-    async fn choose_cut(&self, cutting: &Cutting<'_>, lead: usize) -> Result<TailCut, RefusalReason> {
+    async fn choose_cut(
+        &self,
+        cutting: &Cutting<'_>,
+        keeping: &Keeping<'_>,
+    ) -> Result<TailCut, RefusalReason> {
         let limit = self.limits.input_limit.get();
         let summary = self.policy.max_summary_tokens().get();
         let level = landing_level(self.policy.trigger());
         let target = share_of(limit, level);
-        let fixed = self.count_kept(None, lead).await?;
+        let fixed = self.count_kept(None, keeping).await?;
         let mut budget = cutting.wanted();
         let mut fitting = None;
         loop {
@@ -205,7 +215,7 @@ impl Run<'_> {
                 budget /= 2;
                 continue;
             };
-            let tail = self.count_kept(Some(cut), lead).await?;
+            let tail = self.count_kept(Some(cut), keeping).await?;
             if retained_tail_fits(tail, summary, target) {
                 return Ok(cut);
             }
@@ -222,13 +232,13 @@ impl Run<'_> {
             budget = u64::try_from(scaled).unwrap_or(u64::MAX).min(budget / 2);
         }
         if let Some(cut) = cutting.newest_results()
-            && retained_tail_fits(self.count_kept(Some(cut), lead).await?, summary, target)
+            && retained_tail_fits(self.count_kept(Some(cut), keeping).await?, summary, target)
         {
             return Ok(cut);
         }
         // The newest exchange alone may be too much for a low landing; then it is summarized with the rest.
         let smallest = cutting.smallest();
-        let tail = self.count_kept(smallest, lead).await?;
+        let tail = self.count_kept(smallest, keeping).await?;
         match (smallest, fitting) {
             (Some(cut), _) if retained_tail_fits(tail, summary, target) => Ok(cut),
             (_, Some(cut)) => Ok(cut),
@@ -243,12 +253,9 @@ impl Run<'_> {
 
     /// Counts the request without what a cut summarizes, and without a summary; without a cut, everything
     /// but the conversation.
-    async fn count_kept(&self, cut: Option<TailCut>, lead: usize) -> Result<u64, RefusalReason> {
-        let messages = &self.session.messages;
-        let (system, body) = messages.split_at_checked(lead).unwrap_or_default();
-        let kept = cut.into_iter().flat_map(|cut| cut.kept(body.len())).filter_map(|at| body.get(at));
-        let kept = system.iter().chain(kept).cloned().collect();
-        let measured = self.measure(kept).await.map_err(RefusalReason::ContextCountFailed)?;
+    async fn count_kept(&self, cut: Option<TailCut>, keeping: &Keeping<'_>) -> Result<u64, RefusalReason> {
+        let kept = keeping.messages_at(&keeping.kept(cut));
+        let measured = self.measure(kept.into()).await.map_err(RefusalReason::ContextCountFailed)?;
         Ok(measured.input_tokens.get())
     }
 
@@ -256,18 +263,19 @@ impl Run<'_> {
     /// message that stays although the cut lies behind it is summarized as well: it tells what the rest is for.
     async fn summarize(
         &self,
-        head: Range<usize>,
+        head: Vec<usize>,
         derived_until: usize,
     ) -> Result<(ConversationSummary, SummaryDraft), RefusalReason> {
         let previous = self.session.earlier.as_ref().and_then(|earlier| earlier.sections.clone());
         // A typed earlier summary goes in as such; its message would only say the same again.
-        let first = if previous.is_some() { derived_until } else { head.start };
-        let head = self.session.messages.get(first..head.end).unwrap_or_default();
+        let first = if previous.is_some() { derived_until } else { 0 };
+        let head = head.into_iter().filter(|&at| at >= first);
+        let head = head.filter_map(|at| self.session.messages.get(at));
         let input = CompactionInput::new(
             self.session.basis,
             self.session.model.clone(),
             self.session.request_fingerprint,
-            head.iter().map(without_opaque).collect(),
+            head.map(without_opaque).collect(),
             self.policy.max_summary_tokens(),
         )
         .map_err(RefusalReason::Input)?;

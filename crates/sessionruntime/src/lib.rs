@@ -4,7 +4,9 @@ mod compaction;
 mod cutting;
 mod earlier_summary;
 mod fitting;
+mod keeping;
 mod outcome;
+mod standing;
 mod unseen;
 mod wire;
 

@@ -34,12 +34,15 @@ pub struct Compaction {
     pub landing: Landing,
     /// Where the conversation was cut, in terms of its messages after the leading system ones.
     pub cut: TailCut,
-    /// Indices into the session's messages of those that stay, ascending; leading system ones included.
+    /// Indices into the session's messages of those that stay, ascending; system messages that still stand included.
     pub kept: Vec<usize>,
     /// Indices into the session's messages of those that the summary replaces, ascending.
     pub replaced: Vec<usize>,
     /// The summary, as the strict parser accepted it.
     pub summary: ConversationSummary,
+    /// Indices into the session's messages of system messages that a later one supersedes, ascending. They are
+    /// among the replaced ones, and the summary says nothing of them.
+    pub superseded: Vec<usize>,
     /// What the summary takes.
     pub summary_tokens: TokenCount,
     /// How many items of each section did not fit, in the order of [`epitome_loop::Section::ALL`].

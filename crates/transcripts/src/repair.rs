@@ -217,11 +217,18 @@ struct Plan<'a> {
 impl Plan<'_> {
     fn run(&mut self) {
         let messages = self.session.messages.clone();
-        let late = self.pairing.late(&messages);
+        let mut late = self.pairing.late(&messages);
         let without_call = std::mem::take(&mut self.pairing.without_call);
         self.repairs.extend(without_call.into_iter().map(|message| Repair::DroppedResult { message }));
         let stays = |message: &Message| message.role() != Role::Tool && !message.blocks().is_empty();
         let last = messages.iter().rposition(stays);
+        // A call that is still open must end the conversation, so nothing moves behind it.
+        let calls = last.and_then(|last| messages.get(last)).map_or(0, |last| last.tool_calls().count());
+        if let Some(last) = last
+            && (0..calls).any(|number| !self.pairing.answers.contains_key(&(last, number)))
+        {
+            late.retain(|&result, _| result < last);
+        }
         let moved: HashSet<usize> = late.values().copied().collect();
         let mut begun = false;
         for (index, message) in messages.iter().enumerate() {

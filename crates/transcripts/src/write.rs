@@ -12,7 +12,7 @@ use crate::{Format, Session, WriteError, anthropic, epitome_json, openai_chat, p
 /// What a session is to become.
 #[derive(Clone, Copy)]
 pub struct Replacement<'a> {
-    /// The text of a summary, which becomes a user message right behind the leading system messages.
+    /// The text of a summary, which becomes a user message right behind the system messages that lead what is kept.
     pub summary: Option<&'a str>,
     /// Indexes of the messages that stay, ascending, leading system messages included.
     pub kept: &'a [usize],
@@ -114,7 +114,9 @@ fn pieces(session: &Session, replacement: &Replacement<'_>, verbatim: bool) -> V
     let mut kept = replacement.kept;
     loop {
         let next = kept.first().copied();
-        if next.is_none_or(|index| index >= session.leading_system)
+        let is_system =
+            |index: usize| session.messages.get(index).is_some_and(|at| at.role() == Role::System);
+        if !next.is_some_and(is_system)
             && let Some(summary) = summary.take()
         {
             encode(&mut pieces, Item { message: Message::user(summary), is_summary: true });
