@@ -38,7 +38,7 @@ pub(super) fn check(case: &Case, ran: &Ran) -> Result<Vec<String>, CaseError> {
             "text_must_survive" => missing_text(ran, wanted),
             "text_must_not_appear" => present_text(ran, wanted),
             "context_tokens" => count(ran, wanted, |tokens, wanted| tokens == wanted),
-            "context_tokens_below" => count(ran, wanted, |tokens, bound| tokens < bound),
+            "context_tokens_below" | "count_below" => count(ran, wanted, |tokens, bound| tokens < bound),
             "context_tokens_above" | "count_above" => count(ran, wanted, |tokens, bound| tokens > bound),
             "first_id" => other_name(ran.after.first(), wanted),
             "order_last_user" => {
@@ -91,7 +91,7 @@ fn outcome(case: &Case, ran: &Ran, wanted: &Value) -> Option<String> {
     let asks_for_decision = matches!(case.kind.as_str(), "usage_accounting" | "limit_arithmetic");
     let holds = match wanted.as_str() {
         Some("either") => true,
-        Some("error_or_default") => ran.outcome == "error",
+        Some("error" | "error_or_default") => matches!(ran.outcome, "error" | "policy_error"),
         Some("compact") if asks_for_decision => ran.is_due,
         wanted => wanted == Some(ran.outcome),
     };

@@ -9,7 +9,7 @@ use super::session_policy::read_policy;
 use super::{Case, CaseError};
 
 pub(super) fn judge(case: &Case) -> Result<(String, Vec<String>), CaseError> {
-    let session = read_policy(&case.policy)?;
+    let session = read_policy(&case.policy)?.map_err(|_| CaseError::Part("policy"))?;
     let measured = |tokens| ContextMeasurement {
         basis: ContextBasis::default(),
         model: ModelKey::new("case", "model"),

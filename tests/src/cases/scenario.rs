@@ -71,7 +71,14 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         Ok(session) => session,
         Err(error) => return Ok(Ran::rejected(error)),
     };
-    let SessionPolicy { policy, limits, rearm_below, force } = read_policy(&case.policy)?;
+    let SessionPolicy { policy, limits, rearm_below, force } = match read_policy(&case.policy)? {
+        Ok(policy) => policy,
+        Err(error) => {
+            let (repaired, _) = repair(&original);
+            let unchanged = Ran::unchanged(document, original, &repaired)?;
+            return Ok(Ran { outcome: "policy_error", reason: error.to_string(), ..unchanged });
+        }
+    };
     let answer = case.answer.clone().map(ModelAnswer::new);
     let (key, ports) = ports_for(model, answer.as_ref()).ok_or(CaseError::Model)?;
     let (session, repairs) = repair(&original);
@@ -109,7 +116,12 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
                 RefusalReason::InvalidSummary(_) | RefusalReason::SummaryTooLarge(_) => true,
                 _ => answer.is_some_and(|answer| answer.was_refused()),
             };
-            ran.outcome = if of_summary { "reject_summary" } else { "error" };
+            ran.outcome = match &refusal.reason {
+                _ if of_summary => "reject_summary",
+                // The limits of the policy and the model leave no room.
+                RefusalReason::ContextLimitUnknown(_) => "policy_error",
+                _ => "error",
+            };
             ran.tokens = refusal.before.as_ref().map(|before| before.input_tokens.get());
             ran.is_due = refusal.before.as_ref().is_some_and(is_due);
             ran.reason = refusal.reason.to_string();

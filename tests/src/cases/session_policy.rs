@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use epitome_loop::{
-    BasisPoints, CompactionPolicy, ContextLimits, CountQuality, CounterPolicy, KeepRecent, TokenCount,
-    ValidPolicy,
+    BasisPoints, CompactionPolicy, CompactionPolicyError, ContextLimits, CountQuality, CounterPolicy,
+    KeepRecent, TokenCount, ValidPolicy,
 };
 use serde_json::Value;
 
@@ -19,7 +19,8 @@ pub(super) struct SessionPolicy {
 }
 
 /// Maps a case's policy to the nearest of ours. What a case leaves out takes a middling value.
-pub(super) fn read_policy(policy: &Value) -> Result<SessionPolicy, CaseError> {
+/// The inner error is our refusal of a policy that makes no sense.
+pub(super) fn read_policy(policy: &Value) -> Result<Result<SessionPolicy, CompactionPolicyError>, CaseError> {
     let number = |key: &str| policy[key].as_u64();
     let limit = number("context_limit").unwrap_or(128_000);
     let compact_at = number("compact_at_bp").unwrap_or(8_500);
@@ -43,15 +44,13 @@ pub(super) fn read_policy(policy: &Value) -> Result<SessionPolicy, CaseError> {
         keep_recent: Some(keep_recent(&policy["keep_tail"], limit)),
         max_request_bytes: number("max_request_bytes"),
     };
-    let policy_of_ours = policy_of_ours
-        .validate(Some(CountQuality::HeuristicEstimate))
-        .map_err(|_| CaseError::Part("policy"))?;
-    Ok(SessionPolicy {
+    let validated = policy_of_ours.validate(Some(CountQuality::HeuristicEstimate));
+    Ok(validated.map(|policy_of_ours| SessionPolicy {
         policy: policy_of_ours,
         limits: ContextLimits { window: TokenCount(limit), ..ContextLimits::default() },
         rearm_below,
         force: policy["force"] == true,
-    })
+    }))
 }
 
 /// Messages and user turns are segments of ours; a third of the window is the most that a tail may take.
