@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use epitome_loop::{
-    ContextBasis, ContextRevision, EventId, RequestFingerprint, Section, SharedText, TokenCount,
-};
+use epitome_loop::{Section, SharedText, TokenCount};
 use epitome_loopruntime::{Landing, TailCut};
 use epitome_sessionruntime::{
     Compaction, Demand, EarlierSummary, Outcome, Ports, Refusal, SessionContext, compact_once,
@@ -13,10 +11,10 @@ use epitome_sessionruntime::{
 use epitome_summarizers::Extractive;
 use epitome_transcripts::{Replacement, Session};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::args::CompactArgs;
 use crate::failure::Failure;
+use crate::identity::{basis_of, fingerprint_of};
 use crate::input::{Progress, read_session};
 use crate::output::Destination;
 use crate::profile::Target;
@@ -182,7 +180,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     }
 }
 
-/// The session as the runtime sees it. What is imported is one event; its identity is the hash of its bytes.
+/// The session as the runtime sees it.
 fn context_of(
     source: &[u8],
     session: &Session,
@@ -190,8 +188,7 @@ fn context_of(
     args: &CompactArgs,
     unseen: u64,
 ) -> SessionContext {
-    let digest: [u8; 32] = Sha256::digest(source).into();
-    let event = digest.first_chunk::<16>().copied().unwrap_or_default();
+    let basis = basis_of(source);
     let earlier = match session.derived_prefix() {
         0 => recognize_earlier_summary(session.messages()),
         messages => {
@@ -209,8 +206,9 @@ fn context_of(
         messages: session.messages().clone(),
         unseen_tokens: TokenCount(unseen),
         earlier,
-        basis: ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes(event) },
-        request_fingerprint: RequestFingerprint::from_bytes(digest),
+        basis,
+        // What cannot be identified stays without a fingerprint, and the runtime refuses to compact it.
+        request_fingerprint: fingerprint_of(session, target, basis).unwrap_or_default(),
         demand: if args.force { Demand::Manual } else { Demand::Threshold },
         instructions,
     }

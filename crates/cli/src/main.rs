@@ -4,6 +4,7 @@ mod args;
 mod check;
 mod compact;
 mod failure;
+mod identity;
 mod input;
 mod measure;
 mod models;

@@ -55,7 +55,7 @@ impl Target {
 
     /// How good the counts are.
     pub(crate) fn quality(&self) -> CountQuality {
-        self.counter.capability().quality.unwrap_or(CountQuality::HeuristicEstimate)
+        self.counter.capability().quality
     }
 
     /// The room that the profile leaves for input.

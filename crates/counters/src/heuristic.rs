@@ -9,7 +9,6 @@ use epitome_loop::{
 use crate::breakdown::Breakdown;
 use crate::content_cost::Tariff;
 use crate::framing::Framing;
-use crate::local::local_capability;
 use crate::media::MediaRules;
 use crate::models::Family;
 use crate::text_size::TextSize;
@@ -73,7 +72,7 @@ impl ContextCounter for HeuristicEstimator {
     }
 
     fn capability(&self) -> CounterCapability {
-        local_capability("byte-classes/1", CountQuality::HeuristicEstimate)
+        CounterCapability::local("byte-classes/1", CountQuality::HeuristicEstimate)
     }
 }
 

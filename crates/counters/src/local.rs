@@ -155,19 +155,7 @@ impl ContextCounter for LocalCounter {
     }
 
     fn capability(&self) -> CounterCapability {
-        local_capability(self.revision.clone(), self.quality())
-    }
-}
-
-/// What every counter in this process says of itself: nothing leaves the process, nothing is kept.
-pub(crate) fn local_capability(revision: impl Into<SharedText>, quality: CountQuality) -> CounterCapability {
-    CounterCapability {
-        provider: SharedText::from("epitome"),
-        transport: SharedText::from("local"),
-        security_identity: SharedText::default(),
-        retention: SharedText::from("none"),
-        tokenizer_rev: revision.into(),
-        quality: Some(quality),
+        CounterCapability::local(self.revision.clone(), self.quality())
     }
 }
 

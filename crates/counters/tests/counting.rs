@@ -61,7 +61,7 @@ fn an_exact_counter_refuses_what_it_can_only_estimate() {
         let refused = LocalCounter::new(&model_info(unpublished).unwrap(), false).unwrap_err();
         assert_eq!(refused, CountError::UnknownModel, "{unpublished}");
         let estimating = counter(unpublished, true);
-        assert_eq!(estimating.capability().quality, Some(CountQuality::HeuristicEstimate));
+        assert_eq!(estimating.capability().quality, CountQuality::HeuristicEstimate);
     }
 }
 
@@ -88,7 +88,7 @@ fn counts_are_ready_at_once_and_of_the_declared_quality() {
             panic!("a local counter has nothing to wait for");
         };
         let count = count.unwrap();
-        assert_eq!(Some(count.quality), counter.capability().quality);
+        assert_eq!(count.quality, counter.capability().quality);
         assert_eq!(count.model, request.model);
     }
 }

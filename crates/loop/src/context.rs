@@ -3,59 +3,12 @@
 use std::fmt;
 
 use thiserror::Error;
-use uuid::Uuid;
 
-use crate::{BasisPoints, CountQuality, ModelKey, TokenCount, occupancy};
+use crate::{BasisPoints, CountQuality, EventId, ModelKey, TokenCount, occupancy};
 
 /// Counts the contexts of a session; the first is 1, and 0 means none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct ContextRevision(pub u64);
-
-/// Identity of an event in a session's history; all zeros means none.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct EventId([u8; 16]);
-
-impl EventId {
-    /// The id with these bytes.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(bytes)
-    }
-
-    /// The id's bytes.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        &self.0
-    }
-
-    /// Whether this is the absent id.
-    #[must_use]
-    pub fn is_zero(&self) -> bool {
-        self.0 == [0; 16]
-    }
-
-    /// Reads the canonical text: lower-case hex in five groups.
-    ///
-    /// # Errors
-    /// [`IdentityError::EventId`] for any other text, upper case and braces included.
-    pub fn parse(text: &str) -> Result<Self, IdentityError> {
-        let id = Uuid::try_parse(text).map_err(|_| IdentityError::EventId)?;
-        let id = Self(*id.as_bytes());
-        if id.to_string() == text { Ok(id) } else { Err(IdentityError::EventId) }
-    }
-}
-
-impl fmt::Display for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Uuid::from_bytes(self.0).hyphenated().fmt(f)
-    }
-}
-
-impl fmt::Debug for EventId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
-}
 
 /// SHA-256 over everything that shapes a request; all zeros means none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -121,6 +74,15 @@ pub enum IdentityError {
     /// Not a canonical event id.
     #[error("not a canonical event id")]
     EventId,
+    /// Not a canonical id of an attempt.
+    #[error("not a canonical attempt id")]
+    AttemptId,
+    /// Not a canonical id of a command.
+    #[error("not a canonical command id")]
+    CommandId,
+    /// Not a canonical id of a reply.
+    #[error("not a canonical reply id")]
+    WaiterReplyId,
     /// Not a canonical fingerprint.
     #[error("not 64 lower-case hex digits")]
     Fingerprint,
@@ -173,18 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identities_have_one_text_form() {
-        let id = "01020304-0506-0708-090a-0b0c0d0e0f10";
-        assert_eq!(EventId::parse(id).unwrap().to_string(), id);
-        for bad in [
-            "",
-            "01020304050607080 90a0b0c0d0e0f10",
-            "0102030405060708090a0b0c0d0e0f10",
-            "{01020304-0506-0708-090a-0b0c0d0e0f10}",
-            "0102030A-0506-0708-090a-0b0c0d0e0f10",
-        ] {
-            assert!(EventId::parse(bad).is_err(), "accepted {bad}");
-        }
+    fn fingerprints_have_one_text_form() {
         let print = "0f".repeat(32);
         assert_eq!(RequestFingerprint::parse(&print).unwrap().to_string(), print);
         assert!(RequestFingerprint::parse(&print.to_uppercase()).is_err());

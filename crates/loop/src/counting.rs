@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use thiserror::Error;
 
-use crate::{Message, ModelKey, RawJson, SharedText, TokenCount};
+use crate::{CounterCapability, Message, ModelKey, RawJson, TokenCount};
 
 /// How a count was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,23 +28,6 @@ impl CountQuality {
             Self::HeuristicEstimate => "heuristic_estimate",
         }
     }
-}
-
-/// What a counter is, as far as the trust in its counts and the path of its data go.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CounterCapability {
-    /// Who counts.
-    pub provider: SharedText,
-    /// How the request gets there; `local` when it does not leave the process.
-    pub transport: SharedText,
-    /// Whose account or key is used; empty for a local counter.
-    pub security_identity: SharedText,
-    /// What the counting side keeps of the request.
-    pub retention: SharedText,
-    /// Version of the tokenizer and framing.
-    pub tokenizer_rev: SharedText,
-    /// How good its counts are; `None` when it does not say.
-    pub quality: Option<CountQuality>,
 }
 
 /// A whole request as it would be sent: everything that takes room in the window.
@@ -128,14 +111,7 @@ impl<F: Fn(&Request) -> TokenCount + Send + Sync> ContextCounter for F {
     }
 
     fn capability(&self) -> CounterCapability {
-        CounterCapability {
-            provider: SharedText::from("local"),
-            transport: SharedText::from("local"),
-            security_identity: SharedText::default(),
-            retention: SharedText::from("none"),
-            tokenizer_rev: SharedText::from("function"),
-            quality: Some(CountQuality::HeuristicEstimate),
-        }
+        CounterCapability::local("function", CountQuality::HeuristicEstimate)
     }
 }
 

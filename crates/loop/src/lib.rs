@@ -1,22 +1,39 @@
 #![doc = include_str!("../README.md")]
 #![deny(clippy::disallowed_methods)]
 
+mod base_url;
+mod canonical_json;
+mod capability;
+mod capability_numbers;
 mod compaction;
 mod content;
 mod context;
 mod core_json;
 mod counting;
+mod fingerprint;
+mod floor;
 mod hustle_name;
+mod identifier;
 pub mod json_text;
+mod loop_definition;
 mod model;
 mod model_definition;
+mod observation;
 mod policy;
+mod policy_revision;
 mod raw_json;
 mod sections;
 mod shared;
 mod transcript;
 mod usage;
+mod waiter_reply;
 
+pub use capability::{
+    CapabilityError, CapabilityField, CapabilityKind, CapabilityReason, CounterCapability,
+    CounterIncompatible, CounterTransport, InferenceCapability, InferenceTransport, Retention,
+    SecurityIdentity, compatible_counter,
+};
+pub use capability_numbers::NumericCapability;
 pub use compaction::{
     CompactionInput, CompactionInputError, CompactionOutput, InvalidSummary, InvalidSummaryReason,
     Summarizer, SummarizerError, SummaryDraft, SummaryRequest, SummaryTooLarge, TooLargeDetail,
@@ -25,20 +42,26 @@ pub use content::{
     Audio, Block, Blocks, Document, Image, MAX_BLOCK_DEPTH, Message, Opaque, Role, Thinking, ToolResult,
     ToolUse,
 };
-pub use context::{
-    ContextBasis, ContextMeasurement, ContextRevision, EventId, IdentityError, RequestFingerprint,
-};
+pub use context::{ContextBasis, ContextMeasurement, ContextRevision, IdentityError, RequestFingerprint};
 pub use core_json::{core_json, core_json_len, tail_estimate};
-pub use counting::{
-    ContextCount, ContextCounter, CountError, CountQuality, CounterCapability, Request, TextEstimator,
+pub use counting::{ContextCount, ContextCounter, CountError, CountQuality, Request, TextEstimator};
+pub use fingerprint::{
+    FingerprintError, RequestFingerprintInput, runtime_context_revision, system_revision,
+    tool_policy_revision,
 };
+pub use floor::{FixedPart, Floor, FloorAboveCompact, FloorAboveRearm, check_floor};
 pub use hustle_name::{HustleName, HustleNameError};
+pub use identifier::{AttemptId, CommandId, EventId, WaiterReplyId};
+pub use loop_definition::{
+    LoopContext, LoopDefinition, LoopDefinitionBuilder, LoopDefinitionError, LoopField,
+};
 pub use model::{
     BasisPoints, ContextLimitUnknown, ContextLimits, ContextLimitsError, ContextLimitsField, ModelKey,
     ModelKeyError, ModelKeyField, PressureLevel, ResolvedLimits, ZeroLimit, occupancy,
     resolve_context_limits,
 };
 pub use model_definition::{Model, ModelCaps, ModelError, Sampling};
+pub use observation::{ContextObservationError, ContextObservationPolicy};
 pub use policy::{
     CompactionPolicy, CompactionPolicyError, CounterPolicy, KeepRecent, PolicyField, Trigger, ValidPolicy,
 };
@@ -50,3 +73,4 @@ pub use sections::{
 pub use shared::{SharedBytes, SharedText};
 pub use transcript::{TranscriptError, validate_depth, validate_transcript};
 pub use usage::{TokenCount, Usage, UsageField, UsageOverflow};
+pub use waiter_reply::waiter_reply_id;

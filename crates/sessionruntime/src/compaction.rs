@@ -122,7 +122,7 @@ impl Run<'_> {
         if count.model != self.session.model {
             return Err(CountFailure::OtherModel);
         }
-        if Some(count.quality) != self.ports.counter.capability().quality {
+        if count.quality != self.ports.counter.capability().quality {
             return Err(CountFailure::OtherQuality);
         }
         Ok(ContextMeasurement {

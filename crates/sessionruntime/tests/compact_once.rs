@@ -31,14 +31,7 @@ impl ContextCounter for Counter {
     }
 
     fn capability(&self) -> CounterCapability {
-        CounterCapability {
-            provider: "local".into(),
-            transport: "local".into(),
-            security_identity: "".into(),
-            retention: "none".into(),
-            tokenizer_rev: "test".into(),
-            quality: Some(self.quality),
-        }
+        CounterCapability::local("test", self.quality)
     }
 }
 
