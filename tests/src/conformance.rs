@@ -1,8 +1,11 @@
 //! Compares our functions with the reference's vectors, file by file.
 
+mod causes;
 mod compaction_input;
 mod history;
+mod identity;
 mod judgment;
+mod loop_definition;
 mod output;
 mod policy;
 mod report;
@@ -30,10 +33,13 @@ pub struct Suite {
 /// Every file that is covered.
 pub const SUITES: &[Suite] = &[
     Suite { name: "candidate", judge: history::candidate },
+    Suite { name: "capability", judge: identity::capability },
+    Suite { name: "fingerprint", judge: identity::fingerprint },
     Suite { name: "fit", judge: compaction_input::fit },
     Suite { name: "hustle_name", judge: policy::hustle_name },
     Suite { name: "input_wire", judge: compaction_input::input_wire },
     Suite { name: "limits", judge: policy::limits },
+    Suite { name: "loop_define", judge: loop_definition::loop_define },
     Suite { name: "message_json", judge: text_form::message_json },
     Suite { name: "output_struct", judge: output::output_struct },
     Suite { name: "policy", judge: policy::policy },
@@ -42,6 +48,7 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "retained_tail_fits", judge: history::retained_tail_fits },
     Suite { name: "summary_xml", judge: summary_xml::summary_xml },
     Suite { name: "tail", judge: history::tail },
+    Suite { name: "waiter_reply_id", judge: identity::waiter_reply },
 ];
 
 /// The suite of a file's name.

@@ -4,6 +4,7 @@
 pub mod cases;
 pub mod conformance;
 pub mod evidence;
+mod reference_definitions;
 mod reference_form;
 mod scripted;
 mod second_judge;

@@ -21,6 +21,9 @@ pub enum ReadError {
     /// A null block.
     #[error("nil block")]
     NilBlock,
+    /// A null counter.
+    #[error("nil counter")]
+    NilCounter,
     /// A role that contradicts the message's kind.
     #[error("role contradiction")]
     RoleContradiction,
@@ -161,16 +164,17 @@ pub(crate) struct Identity {
 }
 
 pub(crate) fn read_identity(value: &Value) -> Read<Identity> {
-    let basis = &value["basis"];
-    let through_event_id =
-        EventId::parse(word(basis, "through_event_id")?).map_err(|_| ReadError::Malformed)?;
-    let revision = ContextRevision(number(basis, "revision")?);
     let fingerprint = word(value, "request_fingerprint")?;
     Ok(Identity {
-        basis: ContextBasis { revision, through_event_id },
+        basis: read_basis(&value["basis"])?,
         model: read_model(&value["model"])?,
         request_fingerprint: RequestFingerprint::parse(fingerprint).map_err(|_| ReadError::Malformed)?,
     })
+}
+
+pub(crate) fn read_basis(value: &Value) -> Read<ContextBasis> {
+    let event = EventId::parse(word(value, "through_event_id")?).map_err(|_| ReadError::Malformed)?;
+    Ok(ContextBasis { revision: ContextRevision(number(value, "revision")?), through_event_id: event })
 }
 
 pub(crate) fn read_model(value: &Value) -> Read<ModelKey> {

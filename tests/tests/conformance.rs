@@ -24,6 +24,16 @@ fn candidate() {
 }
 
 #[test]
+fn capability() {
+    assert!(compare("capability").stricter.is_empty());
+}
+
+#[test]
+fn fingerprint() {
+    assert!(compare("fingerprint").stricter.is_empty());
+}
+
+#[test]
 fn fit() {
     compare("fit");
 }
@@ -41,6 +51,11 @@ fn input_wire() {
 #[test]
 fn limits() {
     compare("limits");
+}
+
+#[test]
+fn loop_define() {
+    compare("loop_define");
 }
 
 #[test]
@@ -82,6 +97,11 @@ fn tail() {
 fn summary_xml() {
     let report = compare("summary_xml");
     assert!(report.stricter.keys().all(|class| *class == "xml-1.0-forbids"), "{:?}", report.stricter);
+}
+
+#[test]
+fn waiter_reply_id() {
+    assert!(compare("waiter_reply_id").stricter.is_empty());
 }
 
 #[test]

@@ -71,6 +71,12 @@ fn errors() -> Vec<Provoked> {
         refused(occupancy(TokenCount(1), TokenCount(0))),
         refused(policy().validate(Some(CountQuality::ExactLocal))),
         refused(largest_usage().total_tokens()),
+        refused(counter_elsewhere().validate()),
+        refused(compatible_counter(&path_elsewhere(), &counter_elsewhere())),
+        refused(fingerprint_input().fingerprint()),
+        refused(ContextObservationPolicy::validate(&no_observation(), CountQuality::ExactLocal)),
+        refused(check_floor(&full_of_summary(), &no_room(), FixedPart::default())),
+        refused(LoopDefinition::builder(CANARY, model()).build()),
         refused(validate_transcript(&[opaque()])),
         refused(validate_depth(&[deep()])),
         refused(input(vec![opaque()])),
@@ -150,6 +156,8 @@ fn values_with_content_are_silent_in_debug() {
         format!("{input:?}"),
         format!("{fitted:?}"),
         format!("{:?}", model()),
+        format!("{:?}", fingerprint_input()),
+        format!("{:?}", LoopDefinition::builder(CANARY, model())),
         format!("{:?}", transcript()),
         format!("{:?}", exact_counter()),
     ] {
@@ -327,6 +335,61 @@ fn tight_limits() -> ContextLimits {
 fn model() -> Model {
     let base_url = format!("https://user:{CANARY}@example.com/{CANARY}").into();
     Model { name: CANARY.into(), base_url, ..Model::default() }
+}
+
+/// A counter at an endpoint that it does not name.
+fn counter_elsewhere() -> CounterCapability {
+    CounterCapability {
+        provider: CANARY.into(),
+        transport: CounterTransport::SeparateEndpoint,
+        ..CounterCapability::local(CANARY, CountQuality::ExactLocal)
+    }
+}
+
+fn path_elsewhere() -> InferenceCapability {
+    InferenceCapability {
+        provider: format!("{CANARY}!").into(),
+        transport: InferenceTransport::Tls,
+        security_identity: SecurityIdentity::from_bytes([1; 32]),
+        retention: None,
+    }
+}
+
+fn fingerprint_input() -> RequestFingerprintInput {
+    RequestFingerprintInput {
+        system_revision: CANARY.into(),
+        tool_policy_revision: CANARY.into(),
+        model: model(),
+        basis: basis(),
+        runtime_context_revision: CANARY.into(),
+        counter_capability: counter_elsewhere(),
+        inference_capability: path_elsewhere(),
+    }
+}
+
+fn no_observation() -> ContextObservationPolicy {
+    ContextObservationPolicy {
+        reserved_output: TokenCount(0),
+        safety_margin: TokenCount(0),
+        count_timeout: Duration::ZERO,
+    }
+}
+
+fn full_of_summary() -> ValidPolicy {
+    let policy = CompactionPolicy {
+        automatic: true,
+        counter_policy: CounterPolicy::RequireExact,
+        compact_at: BasisPoints(2),
+        rearm_below: BasisPoints(1),
+        hustle: CANARY.into(),
+        ..policy()
+    };
+    policy.validate(Some(CountQuality::ExactLocal)).unwrap()
+}
+
+fn no_room() -> ResolvedLimits {
+    let one = TokenCount(1);
+    ResolvedLimits { reserved_output: one, raw_input_limit: one, input_limit: one }
 }
 
 fn largest_usage() -> Usage {

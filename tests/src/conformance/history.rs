@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::Judgment;
 use super::judgment::answer_kind;
-use super::policy::negative_is_zero;
+
+use crate::reference_definitions::negative_is_zero;
 use crate::reference_form::{ReadError, number, read_messages, tokens};
 
 /// A transcript and how much of it is to be kept.
@@ -34,7 +35,7 @@ fn is_refused_for(error: ReadError, answer: &Value) -> bool {
         ReadError::NilBlock => "block",
         ReadError::InvalidJson | ReadError::NotUtf8 => "encoding",
         ReadError::Negative => "derived_prefix",
-        ReadError::Malformed => return false,
+        ReadError::NilCounter | ReadError::Malformed => return false,
     };
     answer["error"] == name
 }
