@@ -2,7 +2,9 @@
 
 mod causes;
 mod compaction_input;
+mod failures;
 mod history;
+mod hustles;
 mod identity;
 mod judgment;
 mod loop_definition;
@@ -36,6 +38,8 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "capability", judge: identity::capability },
     Suite { name: "fingerprint", judge: identity::fingerprint },
     Suite { name: "fit", judge: compaction_input::fit },
+    Suite { name: "hustle_descriptor", judge: hustles::hustle_descriptor },
+    Suite { name: "hustle_limits", judge: hustles::hustle_limits },
     Suite { name: "hustle_name", judge: policy::hustle_name },
     Suite { name: "input_wire", judge: compaction_input::input_wire },
     Suite { name: "limits", judge: policy::limits },
@@ -44,10 +48,14 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "output_struct", judge: output::output_struct },
     Suite { name: "policy", judge: policy::policy },
     Suite { name: "projection", judge: history::projection },
+    Suite { name: "reason_allowed", judge: failures::allowed_reason },
+    Suite { name: "reject_reason", judge: failures::reject_reason },
     Suite { name: "retained_history", judge: history::retained_history },
     Suite { name: "retained_tail_fits", judge: history::retained_tail_fits },
+    Suite { name: "retry", judge: failures::retry },
     Suite { name: "summary_xml", judge: summary_xml::summary_xml },
     Suite { name: "tail", judge: history::tail },
+    Suite { name: "translate_error", judge: failures::translate_error },
     Suite { name: "waiter_reply_id", judge: identity::waiter_reply },
 ];
 

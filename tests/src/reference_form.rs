@@ -36,6 +36,12 @@ pub enum ReadError {
     /// A negative number where ours has no sign.
     #[error("negative number")]
     Negative,
+    /// A number or a name that is outside a closed list of ours.
+    #[error("outside a closed list")]
+    OutsideEnum,
+    /// Settings of evidence tools, which we do not have.
+    #[error("evidence tools")]
+    EvidenceTools,
     /// Not a value of the described form at all: the vector file is at fault.
     #[error("malformed vector")]
     Malformed,

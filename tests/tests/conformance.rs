@@ -39,6 +39,17 @@ fn fit() {
 }
 
 #[test]
+fn hustle_descriptor() {
+    let report = compare("hustle_descriptor");
+    assert!(report.looser.keys().all(|class| *class == "retry-for-any-hustle"), "{:?}", report.looser);
+}
+
+#[test]
+fn hustle_limits() {
+    compare("hustle_limits");
+}
+
+#[test]
 fn hustle_name() {
     compare("hustle_name");
 }
@@ -79,6 +90,16 @@ fn projection() {
 }
 
 #[test]
+fn reason_allowed() {
+    compare("reason_allowed");
+}
+
+#[test]
+fn reject_reason() {
+    compare("reject_reason");
+}
+
+#[test]
 fn retained_history() {
     compare("retained_history");
 }
@@ -89,8 +110,18 @@ fn retained_tail_fits() {
 }
 
 #[test]
+fn retry() {
+    compare("retry");
+}
+
+#[test]
 fn tail() {
     compare("tail");
+}
+
+#[test]
+fn translate_error() {
+    compare("translate_error");
 }
 
 #[test]

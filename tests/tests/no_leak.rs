@@ -84,6 +84,8 @@ fn errors() -> Vec<Provoked> {
         provoked(SummaryTooLarge { measurement: measurement(), detail: TooLargeDetail::NotSmaller }),
         provoked(SummarizerError::Transcript(validate_transcript(&[opaque()]).unwrap_err())),
         provoked(CountError::NotExact { message: 1, kind: opaque().blocks()[0].kind() }),
+        refused(HustleDefinition::new(HustleSettings { policy_revision: " ".into(), ..hustle() })),
+        refused(HustleLimits::new(no_lanes())),
         // epitome-loopruntime
         refused(parse_summary(CANARY.as_bytes())),
         refused(select_tail(&orphan(), 0, keep())),
@@ -158,6 +160,8 @@ fn values_with_content_are_silent_in_debug() {
         format!("{:?}", model()),
         format!("{:?}", fingerprint_input()),
         format!("{:?}", LoopDefinition::builder(CANARY, model())),
+        format!("{:?}", hustle()),
+        format!("{:?}", HustleDefinition::new(hustle()).unwrap()),
         format!("{:?}", transcript()),
         format!("{:?}", exact_counter()),
     ] {
@@ -195,6 +199,43 @@ fn error_types(source: &str) -> Vec<String> {
         Some(name.chars().take_while(|c| c.is_alphanumeric()).collect())
     });
     declared.collect()
+}
+
+fn hustle() -> HustleSettings {
+    let text = || CANARY.into();
+    HustleSettings {
+        name: text(),
+        participation: Participation::Blocking,
+        timeout: Duration::from_secs(1),
+        limits: ByteLimits { input: 1, output: 1 },
+        model: ModelSource::Named {
+            client: text(),
+            model: key(),
+            revision: text(),
+            prompt: SystemPrompt { text: text(), revision: text() },
+        },
+        policy_revision: text(),
+        output_schema: Some(OutputSchema {
+            name: text(),
+            description: text(),
+            schema: RawJson::parse(format!("\"{CANARY}\"")).unwrap(),
+            strict: true,
+            revision: text(),
+        }),
+        retry: RetryPolicy::None,
+        identity: IdentityBinding::Host,
+    }
+}
+
+fn no_lanes() -> HustleLimitSettings {
+    let lane = LaneLimits { concurrent: 0, queued: 0 };
+    HustleLimitSettings {
+        blocking: lane,
+        background: lane,
+        audit_timeout: Duration::ZERO,
+        finalization_timeout: Duration::ZERO,
+        worker_drain_timeout: Duration::ZERO,
+    }
 }
 
 /// The corpus of refused summaries, each with the canary in the places where a parser would quote.

@@ -72,7 +72,7 @@ mod tests {
             window: Some(window),
             from: None,
             conversation: None,
-            unseen: 0,
+            unseen: None,
         };
         let target = Target::of(&args, &session).unwrap();
         fingerprint_of(&session, &target, basis_of(b"the same event")).unwrap()

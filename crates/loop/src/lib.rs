@@ -12,6 +12,7 @@ mod core_json;
 mod counting;
 mod fingerprint;
 mod floor;
+mod hustle;
 mod hustle_name;
 mod identifier;
 pub mod json_text;
@@ -22,6 +23,7 @@ mod observation;
 mod policy;
 mod policy_revision;
 mod raw_json;
+mod rejection;
 mod sections;
 mod shared;
 mod transcript;
@@ -50,6 +52,16 @@ pub use fingerprint::{
     tool_policy_revision,
 };
 pub use floor::{FixedPart, Floor, FloorAboveCompact, FloorAboveRearm, check_floor};
+pub use hustle::{
+    ByteLimits, Cause, CauseKind, EMBEDDED_PROMPT_REVISION, HustleDefinition, HustleDefinitionError,
+    HustleDescriptor, HustleDescriptorParts, HustleLimitSettings, HustleLimits, HustleLimitsError,
+    HustleReason, HustleRevision, HustleSettings, HustleStage, IdentityBinding, LaneLimits,
+    MAX_PAYLOAD_BYTES, MAX_QUEUED, ModelDescriptor, ModelSource, OutputFault, OutputSchema,
+    OutputSchemaDescriptor, Participation, PayloadKind, RetryClass, RetryDecision, RetryPolicy,
+    RetryQuestion, RunFailure, SMALLEST_ECHO_BYTES, SMALLEST_INPUT_BYTES, SMALLEST_SUMMARY_BYTES,
+    SystemPrompt, ToolResponseFault, decide_retry, malformed_answer, reason_allowed, retry_class,
+    retry_correction, smallest_output,
+};
 pub use hustle_name::{HustleName, HustleNameError};
 pub use identifier::{AttemptId, CommandId, EventId, WaiterReplyId};
 pub use loop_definition::{
@@ -66,6 +78,7 @@ pub use policy::{
     CompactionPolicy, CompactionPolicyError, CounterPolicy, KeepRecent, PolicyField, Trigger, ValidPolicy,
 };
 pub use raw_json::{RawJson, RawJsonError};
+pub use rejection::{RejectionReason, rejection_reason};
 pub use sections::{
     RenderedSummary, SUMMARY_FRAME_BYTES, SUMMARY_ROOT, Section, SummarySections, escape_xml_into,
     is_xml_character, rendered_item_len,

@@ -3,6 +3,7 @@
 mod compaction;
 mod cutting;
 mod earlier_summary;
+mod error_translation;
 mod fitting;
 mod keeping;
 mod outcome;
@@ -12,6 +13,7 @@ mod wire;
 
 pub use compaction::{Demand, Ports, SessionContext, compact_once};
 pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
+pub use error_translation::translate_failure;
 pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit_input};
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
 pub use unseen::{ReportedContext, unseen_by_report};

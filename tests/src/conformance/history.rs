@@ -35,7 +35,9 @@ fn is_refused_for(error: ReadError, answer: &Value) -> bool {
         ReadError::NilBlock => "block",
         ReadError::InvalidJson | ReadError::NotUtf8 => "encoding",
         ReadError::Negative => "derived_prefix",
-        ReadError::NilCounter | ReadError::Malformed => return false,
+        ReadError::NilCounter | ReadError::Malformed | ReadError::OutsideEnum | ReadError::EvidenceTools => {
+            return false;
+        }
     };
     answer["error"] == name
 }

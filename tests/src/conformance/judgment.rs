@@ -11,6 +11,8 @@ pub enum Judgment {
     Equal,
     /// We refuse what the reference accepts, for a reason with a name.
     Stricter(&'static str),
+    /// We accept what the reference refuses, because a rule of ours with this name says so.
+    Looser(&'static str),
     /// Our types cannot hold the input.
     Skipped(ReadError),
     /// Our answer is another one. Kinds of answers only, no content.

@@ -19,6 +19,8 @@ pub struct FileReport {
     pub equal: usize,
     /// How many we refuse and the reference does not, by named class.
     pub stricter: BTreeMap<&'static str, usize>,
+    /// How many the reference refuses and we do not, by named rule of ours.
+    pub looser: BTreeMap<&'static str, usize>,
     /// How many our types cannot hold, by what they cannot hold.
     pub skipped: BTreeMap<String, usize>,
     /// Every answer that differs: id and the two kinds of answer.
@@ -32,6 +34,7 @@ impl FileReport {
             cases: 0,
             equal: 0,
             stricter: BTreeMap::new(),
+            looser: BTreeMap::new(),
             skipped: BTreeMap::new(),
             different: Vec::new(),
         }
@@ -42,6 +45,7 @@ impl FileReport {
         match judgment {
             Judgment::Equal => self.equal += 1,
             Judgment::Stricter(class) => *self.stricter.entry(class).or_default() += 1,
+            Judgment::Looser(class) => *self.looser.entry(class).or_default() += 1,
             Judgment::Skipped(error) => *self.skipped.entry(error.to_string()).or_default() += 1,
             Judgment::Different { expected, got } => {
                 self.different.push((id.to_owned(), format!("expected {expected}, got {got}")));
@@ -55,13 +59,18 @@ impl FileReport {
 /// # Errors
 /// The error of writing.
 pub fn print_reports(out: &mut impl Write, reports: &[FileReport]) -> io::Result<()> {
-    writeln!(out, "{:20} {:>6} {:>6} {:>9}  stricter / skipped", "file", "cases", "equal", "different")?;
+    writeln!(
+        out,
+        "{:20} {:>6} {:>6} {:>9}  stricter / looser / skipped",
+        "file", "cases", "equal", "different"
+    )?;
     for report in reports {
-        let FileReport { name, cases, equal, stricter, skipped, different } = report;
+        let FileReport { name, cases, equal, stricter, looser, skipped, different } = report;
         let stricter = listed(stricter.iter().map(|(class, count)| (*class, *count)));
+        let looser = listed(looser.iter().map(|(class, count)| (*class, *count)));
         let skipped = listed(skipped.iter().map(|(what, count)| (what.as_str(), *count)));
         let differences = different.len();
-        writeln!(out, "{name:20} {cases:>6} {equal:>6} {differences:>9}  {stricter} / {skipped}")?;
+        writeln!(out, "{name:20} {cases:>6} {equal:>6} {differences:>9}  {stricter} / {looser} / {skipped}")?;
         for (id, what) in different.iter().take(MOST_LISTED) {
             writeln!(out, "    {id}: {what}")?;
         }

@@ -28,11 +28,12 @@ pub(super) fn verdict(reports: &[FileReport]) -> Verdict {
     let sum = |count: fn(&FileReport) -> usize| reports.iter().map(count).sum::<usize>();
     let different = sum(|report| report.different.len());
     let line = format!(
-        "{} files, {} cases, {} equal, {} stricter, {} not representable, {different} different",
+        "{} files, {} cases, {} equal, {} stricter, {} looser by a rule of ours, {} not representable, {different} different",
         reports.len(),
         sum(|report| report.cases),
         sum(|report| report.equal),
         sum(|report| report.stricter.values().sum()),
+        sum(|report| report.looser.values().sum()),
         sum(|report| report.skipped.values().sum()),
     );
     Verdict { holds: different == 0, line }
