@@ -7,6 +7,7 @@ mod context;
 mod core_json;
 mod counting;
 mod hustle_name;
+pub mod json_scan;
 pub mod json_text;
 mod model;
 mod model_definition;
