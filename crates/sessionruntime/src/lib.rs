@@ -6,6 +6,7 @@ mod earlier_summary;
 mod fitting;
 mod keeping;
 mod outcome;
+mod result;
 mod standing;
 mod unseen;
 mod wire;
@@ -14,5 +15,8 @@ pub use compaction::{Demand, Ports, SessionContext, compact_once};
 pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
 pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit_input};
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
 pub use unseen::{ReportedContext, unseen_by_report};
-pub use wire::{WIRE_VERSION, encode_input};
+pub use wire::{
+    SummaryAnswer, WIRE_VERSION, WireError, WireFault, WirePart, decode_input, decode_output, encode_input,
+};

@@ -1,13 +1,10 @@
-//! Wire v1, outgoing: a compaction input as the compact JSON that a summarizing hustle reads.
-//!
-//! The bytes equal the reference implementation's. Key order, escapes and the treatment of raw JSON are part
-//! of the format; see the crate's README for where it is described.
+//! Writing: a compaction input as compact JSON. Key order, escapes and the treatment of raw JSON are part of
+//! the format.
 
 use epitome_loop::json_text::{JsonBytes, JsonLength, JsonSink};
 use epitome_loop::{Block, CompactionInput, Message, Opaque, RawJson, SharedText, ToolResult, Usage};
 
-/// The version of the wire that this crate writes.
-pub const WIRE_VERSION: u64 = 1;
+use super::WIRE_VERSION;
 
 /// Encodes a compaction input as wire v1. The input was checked when it was built, so this cannot fail.
 #[must_use]
