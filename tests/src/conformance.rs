@@ -6,8 +6,11 @@ mod judgment;
 mod output;
 mod policy;
 mod report;
+mod result;
+mod stricter_wire;
 mod summary_xml;
 mod text_form;
+mod wire_decode;
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -18,6 +21,7 @@ use crate::vectors::{VectorError, read_vectors};
 
 pub use judgment::Judgment;
 pub use report::{FileReport, print_reports};
+pub use stricter_wire::{STRICTER_WIRE, StricterClass, stricter_class};
 
 /// How the cases of one vector file are judged.
 pub struct Suite {
@@ -32,10 +36,12 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "candidate", judge: history::candidate },
     Suite { name: "fit", judge: compaction_input::fit },
     Suite { name: "hustle_name", judge: policy::hustle_name },
+    Suite { name: "input_decode", judge: wire_decode::input_decode },
     Suite { name: "input_wire", judge: compaction_input::input_wire },
     Suite { name: "limits", judge: policy::limits },
     Suite { name: "message_json", judge: text_form::message_json },
     Suite { name: "output_struct", judge: output::output_struct },
+    Suite { name: "output_validate", judge: result::output_validate },
     Suite { name: "policy", judge: policy::policy },
     Suite { name: "projection", judge: history::projection },
     Suite { name: "retained_history", judge: history::retained_history },
