@@ -11,8 +11,11 @@ mod loop_definition;
 mod output;
 mod policy;
 mod report;
+mod result;
+mod stricter_wire;
 mod summary_xml;
 mod text_form;
+mod wire_decode;
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -23,6 +26,7 @@ use crate::vectors::{VectorError, read_vectors};
 
 pub use judgment::Judgment;
 pub use report::{FileReport, print_reports};
+pub use stricter_wire::{STRICTER_WIRE, StricterClass, stricter_class};
 
 /// How the cases of one vector file are judged.
 pub struct Suite {
@@ -41,11 +45,13 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "hustle_descriptor", judge: hustles::hustle_descriptor },
     Suite { name: "hustle_limits", judge: hustles::hustle_limits },
     Suite { name: "hustle_name", judge: policy::hustle_name },
+    Suite { name: "input_decode", judge: wire_decode::input_decode },
     Suite { name: "input_wire", judge: compaction_input::input_wire },
     Suite { name: "limits", judge: policy::limits },
     Suite { name: "loop_define", judge: loop_definition::loop_define },
     Suite { name: "message_json", judge: text_form::message_json },
     Suite { name: "output_struct", judge: output::output_struct },
+    Suite { name: "output_validate", judge: result::output_validate },
     Suite { name: "policy", judge: policy::policy },
     Suite { name: "projection", judge: history::projection },
     Suite { name: "reason_allowed", judge: failures::allowed_reason },

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use epitome_tests::conformance::{self, FileReport, print_reports};
+use epitome_tests::conformance::{self, FileReport, STRICTER_WIRE, print_reports};
 use epitome_tests::with_deep_stack;
 
 fn compare(name: &str) -> FileReport {
@@ -55,6 +55,12 @@ fn hustle_name() {
 }
 
 #[test]
+fn input_decode() {
+    let report = compare("input_decode");
+    assert!(STRICTER_WIRE.iter().all(|class| report.stricter.contains_key(class.name)), "{report:?}");
+}
+
+#[test]
 fn input_wire() {
     compare("input_wire");
 }
@@ -77,6 +83,11 @@ fn message_json() {
 #[test]
 fn output_struct() {
     compare("output_struct");
+}
+
+#[test]
+fn output_validate() {
+    compare("output_validate");
 }
 
 #[test]

@@ -56,6 +56,8 @@ fn errors() -> Vec<Provoked> {
     let mut errors = vec![
         // epitome-loop
         refused(RawJson::parse(format!("{{\"{CANARY}\": {CANARY}"))),
+        refused(RawJson::take_from(&format!("{CANARY}:"), 0, 1)),
+        provoked(RawJson::take_from(&format!("[\"{CANARY}\"]"), 0, 0).unwrap_err().kind),
         refused(HustleName::new(format!("_looprig.{CANARY}"))),
         refused(EventId::parse(CANARY)),
         refused(RequestFingerprint::parse(CANARY)),
@@ -98,6 +100,10 @@ fn errors() -> Vec<Provoked> {
         provoked(refusal()),
         provoked(refusal().reason),
         provoked(CountFailure::OtherModel),
+        refused(decode_input(CANARY.as_bytes())),
+        refused(decode_input(format!("{{\"{CANARY}\":\"{CANARY}\"}}").as_bytes())),
+        provoked(decode_input(CANARY.as_bytes()).unwrap_err().fault),
+        refused(decode_output(format!("{{\"summary\":{CANARY}}}").as_bytes())),
         // epitome-counters
         refused(exact_counter().count_message(&media())),
         refused(exact_counter().count_request(&request(ModelKey::new(CANARY, CANARY)))),
@@ -156,6 +162,8 @@ fn values_with_content_are_silent_in_debug() {
         format!("{summary:?}"),
         format!("{session:?}"),
         format!("{input:?}"),
+        format!("{:?}", RunOutput::Echo(CANARY.as_bytes().to_vec().into())),
+        format!("{:?}", RunOutput::Host { summary: CANARY.into(), bound: (&input).into() }),
         format!("{fitted:?}"),
         format!("{:?}", model()),
         format!("{:?}", fingerprint_input()),

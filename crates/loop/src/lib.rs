@@ -15,6 +15,7 @@ mod floor;
 mod hustle;
 mod hustle_name;
 mod identifier;
+pub mod json_scan;
 pub mod json_text;
 mod loop_definition;
 mod model;

@@ -3,10 +3,14 @@
 use thiserror::Error;
 
 use crate::SharedText;
+use crate::json_scan::{JsonFault, measure_value, skip_white_space};
 
 /// One valid JSON value, kept exactly as it was given, white space and duplicate keys included.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct RawJson(SharedText);
+pub struct RawJson {
+    text: SharedText,
+    depth: usize,
+}
 
 /// The text is not one JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -14,7 +18,7 @@ pub struct RawJson(SharedText);
 pub struct RawJsonError {
     /// Line of the first fault, from 1.
     pub line: usize,
-    /// Column of the first fault, in bytes from 1; 0 when the text ends too early.
+    /// Column of the first fault, in bytes from 1; just behind the line's last byte when the text ends too early.
     pub column: usize,
 }
 
@@ -25,10 +29,26 @@ impl RawJson {
     /// [`RawJsonError`] with the place of the first fault.
     pub fn parse(text: impl Into<SharedText>) -> Result<Self, RawJsonError> {
         let text = text.into();
-        match serde_json::from_str::<&serde_json::value::RawValue>(&text) {
-            Ok(_) => Ok(Self(text)),
-            Err(fault) => Err(RawJsonError { line: fault.line(), column: fault.column() }),
+        let bytes = text.as_bytes();
+        let start = skip_white_space(bytes, 0);
+        let extent = measure_value(bytes, start, usize::MAX).map_err(|fault| place(bytes, fault.at))?;
+        let end = skip_white_space(bytes, start + extent.len);
+        if end < bytes.len() {
+            return Err(place(bytes, end));
         }
+        Ok(Self { text, depth: extent.depth })
+    }
+
+    /// Takes the value that starts at byte `start` of a longer text, without what follows it; it may have at
+    /// most `max_depth` levels of objects and arrays. Its end is `start` plus the length of its text.
+    ///
+    /// # Errors
+    /// [`JsonFault`] when no such value starts there.
+    pub fn take_from(text: &str, start: usize, max_depth: usize) -> Result<Self, JsonFault> {
+        let extent = measure_value(text.as_bytes(), start, max_depth)?;
+        // A value starts and ends with ASCII, so the range is one of whole characters.
+        let value = text.get(start..start + extent.len).unwrap_or_default();
+        Ok(Self { text: SharedText::from(value), depth: extent.depth })
     }
 
     /// Takes any text: valid JSON stays as it is, anything else becomes a JSON string that holds it.
@@ -40,15 +60,29 @@ impl RawJson {
         Self::parse(text).unwrap_or_else(|_| {
             let mut quoted = Vec::with_capacity(text.len() + 2);
             crate::json_text::push_string(&mut quoted, text);
-            Self(SharedText::from(String::from_utf8_lossy(&quoted).as_ref()))
+            Self { text: SharedText::from(String::from_utf8_lossy(&quoted).as_ref()), depth: 0 }
         })
     }
 
     /// The JSON text as given.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        &self.text
     }
+
+    /// How many levels of objects and arrays the value has; 0 for one without any.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
+fn place(text: &[u8], at: usize) -> RawJsonError {
+    let before = text.get(..at).unwrap_or(text);
+    let (lines, column) = before
+        .iter()
+        .fold((1, 1), |(line, column), byte| if *byte == b'\n' { (line + 1, 1) } else { (line, column + 1) });
+    RawJsonError { line: lines, column }
 }
 
 #[cfg(test)]
@@ -73,6 +107,51 @@ mod tests {
     #[test]
     fn deep_nesting_is_read_without_recursion() {
         let deep = "[".repeat(200_000) + &"]".repeat(200_000);
-        assert!(RawJson::parse(deep).is_ok());
+        assert_eq!(RawJson::parse(deep).unwrap().depth(), 200_000);
+    }
+
+    #[test]
+    fn a_fault_has_a_line_and_a_column() {
+        let place = |text: &str| RawJson::parse(text).map(|_| ()).unwrap_err();
+        assert_eq!(place("{\n \"a\": x}"), RawJsonError { line: 2, column: 7 });
+        assert_eq!(place("1 2"), RawJsonError { line: 1, column: 3 });
+        assert_eq!(place("[\n"), RawJsonError { line: 2, column: 1 });
+    }
+
+    #[test]
+    fn a_value_is_taken_out_of_a_longer_text() {
+        let text = "é[{\"a\": [1 ]}, 2]";
+        let taken = RawJson::take_from(text, 3, 2).unwrap();
+        assert_eq!((taken.as_str(), taken.depth()), ("{\"a\": [1 ]}", 2));
+        assert!(RawJson::take_from(text, 3, 1).is_err());
+        assert!(RawJson::take_from(text, 1, 9).is_err());
+    }
+
+    #[test]
+    fn what_is_json_agrees_with_serde_json() {
+        let pieces = [
+            "{",
+            "}",
+            "[",
+            "]",
+            ",",
+            ":",
+            "\"k\"",
+            "\"\\n\"",
+            "-0",
+            "1.5e3",
+            "01",
+            "null",
+            "tru",
+            " ",
+            "\"\\ud800\"",
+        ];
+        // Every text of up to four pieces.
+        for code in 0..pieces.len().pow(4) {
+            let text: String =
+                (0..4_u32).map(|place| pieces[code / pieces.len().pow(place) % pieces.len()]).collect();
+            let theirs = serde_json::from_str::<&serde_json::value::RawValue>(&text);
+            assert_eq!(RawJson::parse(text.as_str()).is_ok(), theirs.is_ok(), "{text}");
+        }
     }
 }

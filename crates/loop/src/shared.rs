@@ -8,8 +8,8 @@ use std::sync::Arc;
 ///
 /// Transcript and model output must never reach an error, a log line or a metric. Holding them in this
 /// type keeps derived `Debug` implementations from leaking them. Use [`SharedText::as_str`] where the text
-/// itself is wanted.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// itself is wanted. The default is empty and costs no allocation.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SharedText(Arc<str>);
 
 impl SharedText {
@@ -17,12 +17,6 @@ impl SharedText {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl Default for SharedText {
-    fn default() -> Self {
-        Self(Arc::from(""))
     }
 }
 

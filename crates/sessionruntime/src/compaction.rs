@@ -3,20 +3,21 @@
 use std::sync::Arc;
 
 use epitome_loop::{
-    BasisPoints, CompactionInput, CompactionOutput, ContextBasis, ContextCounter, ContextLimits,
-    ContextMeasurement, InvalidSummary, InvalidSummaryReason, Message, ModelKey, PressureLevel, RawJson,
-    Request, RequestFingerprint, ResolvedLimits, SharedText, Summarizer, SummaryDraft, SummaryRequest,
-    SummaryTooLarge, TextEstimator, TokenCount, ValidPolicy, core_json_len, resolve_context_limits,
+    BasisPoints, CompactionInput, ContextBasis, ContextCounter, ContextLimits, ContextMeasurement,
+    InvalidSummary, Message, ModelKey, PressureLevel, RawJson, Request, RequestFingerprint, ResolvedLimits,
+    SharedText, Summarizer, SummaryDraft, SummaryRequest, SummaryTooLarge, TextEstimator, TokenCount, Usage,
+    ValidPolicy, core_json_len, resolve_context_limits,
 };
 use epitome_loopruntime::{
-    ConversationSummary, TailCut, Unavailable, judge_landing, landing_level, parse_summary_text,
-    pressure_level, retained_tail_fits,
+    ConversationSummary, TailCut, Unavailable, judge_landing, landing_level, pressure_level,
+    retained_tail_fits,
 };
 
 use crate::cutting::{Cutting, without_opaque};
 use crate::earlier_summary::{EarlierSummary, leading_system};
 use crate::keeping::Keeping;
 use crate::outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+use crate::result::{ResultTerms, RunOutput, RunResult, validate_result};
 use crate::standing::Standing;
 
 /// A conversation as it stands before the next model call.
@@ -294,24 +295,18 @@ impl Run<'_> {
 }
 
 /// Renders a draft and judges it as if it came from a stranger: budget, grammar, and identity with the input
-/// that this run is bound to.
+/// that this run is bound to. What it takes is measured by the loop's own estimator, whoever made it.
 fn prove(
     input: &CompactionInput,
     draft: &SummaryDraft,
     estimator: &dyn TextEstimator,
 ) -> Result<ConversationSummary, InvalidSummary> {
     let xml = draft.sections.render().xml;
-    if estimator.estimate(&xml) > input.max_summary_tokens() {
-        return Err(InvalidSummaryReason::TokenLimit.into());
-    }
-    let summary = parse_summary_text(xml)?;
-    CompactionOutput::new(
-        input.basis(),
-        input.model().clone(),
-        input.request_fingerprint(),
-        Some(&Message::user(summary.raw().clone())),
-    )?;
-    Ok(summary)
+    let usage = Usage { output: estimator.estimate(&xml), ..Usage::default() };
+    let output = RunOutput::Host { summary: xml, bound: input.into() };
+    let proven =
+        validate_result(RunResult { output, usage: Some(usage) }, &ResultTerms::of(input, u64::MAX))?;
+    Ok(proven.summary)
 }
 
 /// The share of a limit that a level stands for, rounded down.

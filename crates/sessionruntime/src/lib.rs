@@ -7,6 +7,7 @@ mod error_translation;
 mod fitting;
 mod keeping;
 mod outcome;
+mod result;
 mod standing;
 mod unseen;
 mod wire;
@@ -16,5 +17,8 @@ pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summ
 pub use error_translation::translate_failure;
 pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit_input};
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
 pub use unseen::{ReportedContext, unseen_by_report};
-pub use wire::{WIRE_VERSION, encode_input};
+pub use wire::{
+    SummaryAnswer, WIRE_VERSION, WireError, WireFault, WirePart, decode_input, decode_output, encode_input,
+};

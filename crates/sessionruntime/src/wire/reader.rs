@@ -1,0 +1,378 @@
+//! Reading JSON piece by piece, straight into values: no tree, one pass, strings borrowed where they can be.
+//!
+//! A fault either spoils the document, and everything ends there, or it is about one value. Then the reader
+//! stands behind that value, so that whoever asked for it can go on and see what else is wrong. This keeps
+//! the time linear and the answer independent of the order of the keys.
+
+use std::borrow::Cow;
+
+use epitome_loop::json_scan::{
+    MAX_JSON_DEPTH, escape_len, measure_value, number_end, plain_run, skip_white_space, string_end,
+};
+use epitome_loop::{RawJson, SharedText};
+
+use super::fault::{Fault, WireFault};
+
+pub(super) type Read<T> = Result<T, Fault>;
+
+/// A place in a document.
+pub(super) struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    /// How many objects and arrays are open.
+    level: usize,
+    /// Where strings with escapes are decoded, so that each costs one allocation of its final size.
+    decoded: String,
+}
+
+/// A set of the keys that an object may have: one bit for the index of each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keys(u32);
+
+impl Keys {
+    /// The keys with these indices.
+    pub(super) const fn of(indices: &[usize]) -> Self {
+        let mut bits = 0;
+        let mut at = 0;
+        while at < indices.len() {
+            bits |= 1 << indices[at];
+            at += 1;
+        }
+        Self(bits)
+    }
+
+    /// The first so many keys.
+    pub(super) const fn first(count: usize) -> Self {
+        Self((1 << count) - 1)
+    }
+
+    pub(super) const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// These keys must be there; `end` is where the object ended.
+    pub(super) fn require(self, needed: Self, end: usize) -> Read<()> {
+        if needed.0 & !self.0 == 0 { Ok(()) } else { Err(Fault::new(WireFault::MissingKey, end)) }
+    }
+
+    /// No other keys may be there; `start` is where the object started.
+    pub(super) fn allow(self, allowed: Self, start: usize) -> Read<()> {
+        if self.0 & !allowed.0 == 0 { Ok(()) } else { Err(Fault::new(WireFault::UnknownKey, start)) }
+    }
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { text, at: skip_white_space(text.as_bytes(), 0), level: 0, decoded: String::new() }
+    }
+
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Reads an object that may have these keys, each once. `value` reads the value of the key with an index.
+    ///
+    /// A fault of the object's own keys outweighs those of its values; of several, the first counts.
+    pub(super) fn object(
+        &mut self,
+        keys: &[&str],
+        mut value: impl FnMut(&mut Self, usize) -> Read<()>,
+    ) -> Read<Keys> {
+        if self.peek() != Some(b'{') {
+            return Err(self.unexpected());
+        }
+        let (mut seen, mut next) = (0, 0);
+        let (mut key_fault, mut value_fault) = (None, None);
+        self.step();
+        self.level += 1;
+        let mut more = !self.take(b'}');
+        while more {
+            let key_at = self.at;
+            if self.peek() != Some(b'"') {
+                return Err(self.fault(WireFault::Syntax));
+            }
+            let key = match self.short_text() {
+                Err(fault) if !fault.spoils_the_document() => Err(Fault::new(WireFault::UnknownKey, key_at)),
+                key => known_key(&key?, keys, next, key_at),
+            };
+            self.expect(b':')?;
+            let read = match key {
+                _ if value_fault.is_some() => self.pass_over(),
+                Ok(index) => value(self, index),
+                Err(_) => self.pass_over(),
+            };
+            match read {
+                Err(fault) if fault.spoils_the_document() => return Err(fault),
+                Err(fault) => value_fault = Some(fault),
+                Ok(()) => {}
+            }
+            match key {
+                Ok(index) if seen & 1 << index == 0 => (seen, next) = (seen | 1 << index, index + 1),
+                Ok(_) => _ = key_fault.get_or_insert(Fault::new(WireFault::DuplicateKey, key_at)),
+                Err(fault) => _ = key_fault.get_or_insert(fault),
+            }
+            more = self.take(b',');
+            if !more {
+                self.expect(b'}')?;
+            }
+        }
+        self.level -= 1;
+        key_fault.or(value_fault).map_or(Ok(Keys(seen)), Err)
+    }
+
+    /// Reads an array; `item` reads each element. Of several faults, the first counts.
+    pub(super) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
+        if self.peek() != Some(b'[') {
+            return Err(self.unexpected());
+        }
+        let mut fault = None;
+        self.step();
+        self.level += 1;
+        let mut more = !self.take(b']');
+        while more {
+            match if fault.is_some() { self.pass_over() } else { item(self) } {
+                Err(found) if found.spoils_the_document() => return Err(found),
+                Err(found) => fault = Some(found),
+                Ok(()) => {}
+            }
+            more = self.take(b',');
+            if !more {
+                self.expect(b']')?;
+            }
+        }
+        self.level -= 1;
+        fault.map_or(Ok(()), Err)
+    }
+
+    /// Reads a string that is to be kept.
+    pub(super) fn text(&mut self) -> Read<SharedText> {
+        let start = self.open_string()?;
+        let run = plain_run(self.rest(start));
+        if self.byte(start + run) == Some(b'"') {
+            let text = SharedText::from(self.slice(start, start + run));
+            self.go_to(start + run + 1);
+            return Ok(text);
+        }
+        self.decode_string(start, run)?;
+        Ok(SharedText::from(self.decoded.as_str()))
+    }
+
+    /// Reads a string that is looked at and dropped.
+    pub(super) fn short_text(&mut self) -> Read<Cow<'a, str>> {
+        let start = self.open_string()?;
+        let run = plain_run(self.rest(start));
+        if self.byte(start + run) == Some(b'"') {
+            let text = self.slice(start, start + run);
+            self.go_to(start + run + 1);
+            return Ok(Cow::Borrowed(text));
+        }
+        self.decode_string(start, run)?;
+        Ok(Cow::Owned(self.decoded.clone()))
+    }
+
+    /// Reads a whole number from 0 to 2^64 - 1, written in plain digits.
+    pub(super) fn unsigned(&mut self) -> Read<u64> {
+        let start = self.at;
+        match self.peek() {
+            Some(b'-' | b'0'..=b'9') => {}
+            _ => return Err(self.unexpected()),
+        }
+        let end = number_end(self.text.as_bytes(), start)?;
+        self.go_to(end);
+        // A sign, a point or an exponent is no digit, and overflow is no number.
+        self.slice(start, end).parse().map_err(|_| Fault::new(WireFault::Number, start))
+    }
+
+    pub(super) fn boolean(&mut self) -> Read<bool> {
+        if self.take_word("true") {
+            Ok(true)
+        } else if self.take_word("false") {
+            Ok(false)
+        } else {
+            Err(self.unexpected())
+        }
+    }
+
+    /// Takes `null` if it stands here.
+    pub(super) fn null(&mut self) -> bool {
+        self.take_word("null")
+    }
+
+    /// Reads any value, byte for byte.
+    pub(super) fn raw(&mut self) -> Read<RawJson> {
+        let raw = RawJson::take_from(self.text, self.at, MAX_JSON_DEPTH - self.level)?;
+        self.go_to(self.at + raw.as_str().len());
+        Ok(raw)
+    }
+
+    /// Passes over a value, whatever it is.
+    pub(super) fn pass_over(&mut self) -> Read<()> {
+        let extent = measure_value(self.text.as_bytes(), self.at, MAX_JSON_DEPTH - self.level)?;
+        self.go_to(self.at + extent.len);
+        Ok(())
+    }
+
+    /// Passes over a value that is not wanted here, and gives the fault for it.
+    pub(super) fn refuse(&mut self, what: WireFault) -> Fault {
+        let fault = self.fault(what);
+        self.pass_over().err().unwrap_or(fault)
+    }
+
+    /// Nothing may follow.
+    pub(super) fn end(&self) -> Read<()> {
+        if self.at < self.text.len() { Err(self.fault(WireFault::Syntax)) } else { Ok(()) }
+    }
+
+    /// What stands here is not what should: nothing of JSON, or a value of another type.
+    fn unexpected(&mut self) -> Fault {
+        self.refuse(if self.peek() == Some(b'n') { WireFault::Null } else { WireFault::WrongType })
+    }
+
+    fn open_string(&mut self) -> Read<usize> {
+        if self.peek() == Some(b'"') { Ok(self.at + 1) } else { Err(self.unexpected()) }
+    }
+
+    /// Decodes a string with escapes; `run` bytes from `start` on are known to be plain.
+    fn decode_string(&mut self, start: usize, run: usize) -> Read<()> {
+        let fault = match self.decode_pieces(start, run) {
+            Err(fault) if !fault.spoils_the_document() => fault,
+            decoded => return decoded,
+        };
+        self.go_to(string_end(self.text.as_bytes(), start - 1)?);
+        Err(fault)
+    }
+
+    fn decode_pieces(&mut self, start: usize, run: usize) -> Read<()> {
+        self.decoded.clear();
+        let (mut from, mut at) = (start, start + run);
+        loop {
+            self.decoded.push_str(self.text.get(from..at).unwrap_or_default());
+            match self.byte(at) {
+                Some(b'"') => {
+                    self.go_to(at + 1);
+                    return Ok(());
+                }
+                Some(b'\\') => at = self.decode_escape(at)?,
+                _ => return Err(Fault::new(WireFault::Syntax, at)),
+            }
+            from = at;
+            at += plain_run(self.rest(at));
+        }
+    }
+
+    /// Decodes the escape at `at` and says where it ends.
+    fn decode_escape(&mut self, at: usize) -> Read<usize> {
+        let end = at + escape_len(self.text.as_bytes(), at)?;
+        let decoded = match self.byte(at + 1) {
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => return self.decode_unit(at, end),
+            Some(itself) => char::from(itself),
+            None => return Err(Fault::new(WireFault::Syntax, at)),
+        };
+        self.decoded.push(decoded);
+        Ok(end)
+    }
+
+    /// Decodes `\uXXXX`, with its second half when it is the first of a surrogate pair.
+    fn decode_unit(&mut self, at: usize, end: usize) -> Read<usize> {
+        let lone = Fault::new(WireFault::LoneSurrogate, at);
+        let high = self.unit(at);
+        if let Some(character) = char::from_u32(high) {
+            self.decoded.push(character);
+            return Ok(end);
+        }
+        let pair = high < 0xdc00 && self.byte(end) == Some(b'\\') && self.byte(end + 1) == Some(b'u');
+        if !pair {
+            return Err(lone);
+        }
+        let low_end = end + escape_len(self.text.as_bytes(), end)?;
+        let low = self.unit(end);
+        if !(0xdc00..0xe000).contains(&low) {
+            return Err(lone);
+        }
+        let code = 0x1_0000 + ((high - 0xd800) << 10 | (low - 0xdc00));
+        self.decoded.push(char::from_u32(code).ok_or(lone)?);
+        Ok(low_end)
+    }
+
+    /// The number in the four digits of the escape at `at`, which are known to be there.
+    fn unit(&self, at: usize) -> u32 {
+        let digits = self.text.as_bytes().get(at + 2..at + 6).unwrap_or_default();
+        digits.iter().fold(0, |unit, digit| unit << 4 | char::from(*digit).to_digit(16).unwrap_or(0))
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        if found {
+            self.step();
+        }
+        found
+    }
+
+    fn expect(&mut self, byte: u8) -> Read<()> {
+        if self.take(byte) { Ok(()) } else { Err(self.fault(WireFault::Syntax)) }
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let found = self.rest(self.at).starts_with(word.as_bytes());
+        if found {
+            self.go_to(self.at + word.len());
+        }
+        found
+    }
+
+    /// Past one byte and the white space behind it.
+    fn step(&mut self) {
+        self.go_to(self.at + 1);
+    }
+
+    fn go_to(&mut self, at: usize) {
+        self.at = skip_white_space(self.text.as_bytes(), at);
+    }
+
+    fn fault(&self, what: WireFault) -> Fault {
+        Fault::new(what, self.at)
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.byte(self.at)
+    }
+
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.text.as_bytes().get(at).copied()
+    }
+
+    fn rest(&self, at: usize) -> &'a [u8] {
+        self.text.as_bytes().get(at..).unwrap_or_default()
+    }
+
+    /// Both places stand beside ASCII, so the range is one of whole characters.
+    fn slice(&self, start: usize, end: usize) -> &'a str {
+        self.text.get(start..end).unwrap_or_default()
+    }
+}
+
+/// The index of a key among those that may stand here. `likely` is tried first: keys usually come in order.
+fn known_key(key: &str, keys: &[&str], likely: usize, at: usize) -> Read<usize> {
+    if keys.get(likely).is_some_and(|likely| *likely == key) {
+        return Ok(likely);
+    }
+    keys.iter().position(|known| *known == key).ok_or_else(|| {
+        let folded: String = key.chars().map(fold_case).collect();
+        let what = if keys.contains(&folded.as_str()) { WireFault::KeyCase } else { WireFault::UnknownKey };
+        Fault::new(what, at)
+    })
+}
+
+/// Lower case, with the two letters outside ASCII that stand for ASCII ones when case is ignored.
+fn fold_case(character: char) -> char {
+    match character {
+        '\u{17f}' => 's',
+        '\u{212a}' => 'k',
+        _ => character.to_ascii_lowercase(),
+    }
+}
