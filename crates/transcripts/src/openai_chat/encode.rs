@@ -53,7 +53,7 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    /// One message; nothing when nothing of the model's words can be held.
+    /// One message; nothing when nothing of the model's words or of instructions can be held.
     fn message(&mut self, message: &Message) -> Option<Vec<u8>> {
         let (role, carries) = match message {
             Message::Assistant { blocks, .. } => return self.assistant(blocks),
@@ -62,8 +62,12 @@ impl Encoder<'_> {
             Message::ToolResult { .. } => ("tool", if self.same { Carries::Media } else { Carries::Text }),
         };
         let mut parts = self.parts(message.blocks().iter(), carries);
-        if parts.is_empty() && !message.blocks().is_empty() && message.role() == Role::User {
-            parts.push(Part::Text(LEFT_OUT));
+        if parts.is_empty() && !message.blocks().is_empty() {
+            match message.role() {
+                Role::User => parts.push(Part::Text(LEFT_OUT)),
+                Role::System => return None,
+                Role::Assistant | Role::Tool => {}
+            }
         }
         Some(object(|out| {
             out.text("role", role);
