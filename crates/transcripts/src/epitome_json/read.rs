@@ -93,7 +93,10 @@ impl Mapping<'_> {
             let text = self.faults.string(Some(content));
             return Ok(if text.is_empty() { Vec::new() } else { vec![Block::text(text)] });
         }
-        content.elements().map(|block| self.block(block, levels)).collect()
+        // Empty text is no block, as in the other formats: providers refuse it.
+        let says_nothing = |block: &Result<Block, ReadError>| matches!(block, Ok(Block::Text { text } | Block::Refusal { text }) if text.is_empty());
+        let blocks = content.elements().map(|block| self.block(block, levels));
+        blocks.filter(|block| !says_nothing(block)).collect()
     }
 
     fn block(&mut self, block: Value<'_>, levels: usize) -> Result<Block, ReadError> {

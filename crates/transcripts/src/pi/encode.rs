@@ -155,7 +155,11 @@ fn one_line(json: &RawJson) -> Vec<u8> {
     out
 }
 
+/// A text; nothing for an empty one, which providers refuse.
 fn text(list: &mut Array<'_>, text: &str) {
+    if text.is_empty() {
+        return;
+    }
     list.object(|out| {
         out.text("type", "text");
         out.text("text", text);

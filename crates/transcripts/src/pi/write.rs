@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use epitome_loop::{Message, ModelKey, TokenCount, tail_estimate};
 
 use super::encode::Encoder;
-use super::path::{PiFile, Record, RecordKind};
+use super::path::{PiFile, Record, RecordKind, is_id};
 use crate::Session;
 use crate::json::{Object, Source, object};
 use crate::loss::Losses;
@@ -192,7 +192,7 @@ impl<'a> Writer<'a> {
     fn linked(&mut self, record: &Record) -> Option<Vec<u8>> {
         let session = self.session;
         let own = bytes(session, &record.id);
-        let keeps_id = !own.is_empty() && !self.written_ids.contains(own);
+        let keeps_id = is_id(own) && !self.written_ids.contains(own);
         let id = if keeps_id { own.to_vec() } else { self.new_id() };
         if keeps_id && bytes(session, &record.parent) == self.last_id.as_slice() {
             return None;
