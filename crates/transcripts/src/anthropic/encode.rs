@@ -142,8 +142,12 @@ impl Encoder<'_> {
                     });
                 });
             }
-            // Without bytes and text there is nothing to send.
-            Block::Document(document) if document.data.is_none() && document.text.is_empty() => return,
+            // Another format's file without bytes and text is nothing to send.
+            Block::Document(document)
+                if !self.same && document.data.is_none() && document.text.is_empty() =>
+            {
+                return;
+            }
             Block::Document(document) => {
                 return list.object(|out| {
                     out.text("type", "document");

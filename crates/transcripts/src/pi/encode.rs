@@ -101,6 +101,9 @@ impl Encoder<'_> {
             Block::Document(document) if document.data.is_none() => {
                 return self::text(list, &document.text);
             }
+            Block::Thinking(thinking) if thinking.thinking.is_empty() && thinking.signature.is_empty() => {
+                return;
+            }
             Block::Thinking(thinking)
                 if self.same
                     || thinking.signature.is_empty()
