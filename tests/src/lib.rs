@@ -1,15 +1,24 @@
 //! Suites that cross layers: conformance with the reference's vectors, public fault cases, and evidence for
-//! the project's promises.
+//! the project's promises. Without the feature `suites`, only the laws that fuzzing tries to break.
 
+#[cfg(feature = "suites")]
 pub mod cases;
+#[cfg(feature = "suites")]
 pub mod conformance;
+#[cfg(feature = "suites")]
 pub mod evidence;
+pub mod fuzzing;
 mod reference_definitions;
+#[cfg(feature = "suites")]
 mod reference_form;
+#[cfg(feature = "suites")]
 mod scripted;
 mod second_judge;
+#[cfg(feature = "suites")]
 mod vectors;
 
+#[cfg(feature = "suites")]
 pub use reference_form::{ReadError, read_message, read_messages};
 pub use second_judge::{SecondVerdict, second_judge};
+#[cfg(feature = "suites")]
 pub use vectors::{VectorCase, VectorError, read_vectors, with_deep_stack};

@@ -37,6 +37,9 @@ impl Step {
     }
 }
 
+/// The fuzz targets are a workspace of their own.
+const FUZZ: &str = "fuzz/Cargo.toml";
+
 /// The steps share two sets of build artifacts: checked ones (clippy, doc) and those of the dev profile
 /// (conformance, benches, tests). Nothing here builds with optimization, which would be a third.
 fn steps() -> Vec<Step> {
@@ -59,6 +62,16 @@ fn steps() -> Vec<Step> {
         Step::cargo(
             "clippy",
             Cargo::new(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]),
+        ),
+        Step::cargo("fuzz format", Cargo::new(&["fmt", "--check", "--manifest-path", FUZZ])),
+        // Without libFuzzer, which is C++ and needs a compiler for it. Beside the workspace's artifacts, as most
+        // dependencies are the same.
+        Step::cargo(
+            "fuzz clippy",
+            Cargo::new(&["clippy", "--quiet", "--locked", "--no-deps", "--no-default-features"])
+                .args(["--manifest-path", FUZZ, "--target-dir"])
+                .arg(workspace::target())
+                .args(["--", "-D", "warnings"]),
         ),
         Step::cargo(
             "doc",

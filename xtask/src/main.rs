@@ -6,6 +6,7 @@
 
 mod ci;
 mod command;
+mod fuzz;
 mod layers;
 mod layers_table;
 mod tidy;
@@ -41,6 +42,17 @@ enum Command {
         /// Only these files, without their ending.
         names: Vec<String>,
     },
+    /// Try to break the laws of `tests/src/fuzzing.rs` with libFuzzer; exit code 1 on a finding, 2 when it cannot
+    /// run.
+    ///
+    /// Needs a nightly toolchain and a C++ compiler; installs cargo-fuzz if it is missing.
+    Fuzz {
+        /// Only this target.
+        target: Option<String>,
+        /// How long each target runs.
+        #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
+        seconds: u32,
+    },
     /// Measure one promise of the project on real data; without a name, list the promises.
     ///
     /// The data is read from the folder that EPITOME_SHARED names, by default `../shared`.
@@ -72,6 +84,7 @@ fn run(command: Command) -> Result<(), StepError> {
             let dir = std::path::absolute(&dir).unwrap_or(dir);
             Cargo::run_release("epitome-tests", "conformance").arg(dir).args(names).execute()
         }
+        Command::Fuzz { target, seconds } => fuzz::run(target.as_deref(), seconds),
         Command::Evidence { name } => Cargo::run_release("epitome-tests", "evidence").args(name).execute(),
     }
 }

@@ -164,7 +164,9 @@ fn holds_word(line: &str, word: &str) -> bool {
 
 /// Vectors, cases and corpora hold whatever the world holds; so does a lock file.
 fn is_data(path: &Path) -> bool {
-    ["tests/vectors", "tests/cases", "tests/corpus", "Cargo.lock"].iter().any(|data| path.starts_with(data))
+    const DATA: [&str; 6] =
+        ["tests/vectors", "tests/cases", "tests/corpus", "fuzz/corpus", "fuzz/Cargo.lock", "Cargo.lock"];
+    DATA.iter().any(|data| path.starts_with(data))
 }
 
 fn is_crate_source(path: &Path) -> bool {
@@ -174,14 +176,44 @@ fn is_crate_source(path: &Path) -> bool {
         && path.extension().is_some_and(|ending| ending == "rs")
 }
 
-/// Every fuzz target that the manifest names exists.
+/// Every fuzz target that the manifest names exists and has seeds, every one that exists is named, and the
+/// corpora stay small.
 fn fuzz_targets(root: &Path, files: &[PathBuf]) -> Result<Vec<String>, StepError> {
     const MANIFEST: &str = "fuzz/Cargo.toml";
+    /// All corpora together; what runs find beyond that is not worth a clone's time.
+    const MOST_BYTES: u64 = 300_000;
     let Some(manifest) = read_if_there(root, files, MANIFEST)? else { return Ok(Vec::new()) };
-    let paths =
-        manifest.lines().filter_map(|line| value_of(line, "path")).filter(|path| path.ends_with(".rs"));
-    let gone = paths.filter(|path| !files.contains(&Path::new("fuzz").join(path)));
-    Ok(gone.map(|path| format!("{MANIFEST} names {path}, which is not there")).collect())
+    let mut findings = Vec::new();
+    let mut named = BTreeSet::new();
+    for bin in manifest.split("[[bin]]").skip(1) {
+        let (Some(name), Some(path)) = (value_of(bin, "name"), value_of(bin, "path")) else {
+            findings.push(format!("{MANIFEST}: a target without name or path"));
+            continue;
+        };
+        let path = Path::new("fuzz").join(path);
+        if !files.contains(&path) {
+            findings.push(format!("{MANIFEST} names {}, which is not there", path.display()));
+        }
+        let corpus = Path::new("fuzz/corpus").join(&name);
+        if !files.iter().any(|file| file.starts_with(&corpus)) {
+            findings.push(format!("{} holds no seed", corpus.display()));
+        }
+        named.insert(path);
+        named.insert(corpus);
+    }
+    let sources = files.iter().filter(|file| file.starts_with("fuzz/fuzz_targets"));
+    let corpora =
+        files.iter().filter(|file| file.starts_with("fuzz/corpus")).filter_map(|file| file.parent());
+    let there: BTreeSet<&Path> = sources.map(PathBuf::as_path).chain(corpora).collect();
+    let unnamed = there.into_iter().filter(|path| !named.contains(*path));
+    findings.extend(unnamed.map(|path| format!("{MANIFEST} names no target for {}", path.display())));
+    let corpora = files.iter().filter(|file| file.starts_with("fuzz/corpus"));
+    let sizes = corpora.filter_map(|file| Some(std::fs::metadata(root.join(file)).ok()?.len()));
+    let bytes: u64 = sizes.sum();
+    if bytes > MOST_BYTES {
+        findings.push(format!("fuzz/corpus holds {bytes} bytes, more than {MOST_BYTES}"));
+    }
+    Ok(findings)
 }
 
 /// Every dependency that the workspace names is used by one of its packages.

@@ -11,6 +11,12 @@ pub(crate) fn root() -> PathBuf {
     xtask.parent().unwrap_or(xtask).to_path_buf()
 }
 
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").filter(|folder| !folder.is_empty());
+    root().join(named.unwrap_or_else(|| "target".into()))
+}
+
 /// The files that are committed or could be, relative to `root`, sorted; what `.gitignore` names is left out.
 pub(crate) fn files(root: &Path) -> Result<Vec<PathBuf>, StepError> {
     let output = Command::new("git")

@@ -143,7 +143,8 @@ fn is_list(value: Value<'_>) -> bool {
     value.elements().next().is_some_and(Value::is_object)
 }
 
+/// Whether a value is a message by itself. One that holds a list of messages is a request.
 fn is_message(value: Value<'_>) -> bool {
     let ([role, content, tool_calls], _) = value.find(["role", "content", "tool_calls"]);
-    role.is_some() && content.or(tool_calls).is_some()
+    role.is_some() && content.or(tool_calls).is_some() && request_of(value).is_none()
 }

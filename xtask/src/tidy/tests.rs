@@ -38,6 +38,7 @@ fn tidy_workspace() -> tempfile::TempDir {
         ("tests/corpus/summary/xml_root/other.xml", "<x/>"),
         ("fuzz/Cargo.toml", "[[bin]]\nname = \"x\"\npath = \"fuzz_targets/x.rs\"\n"),
         ("fuzz/fuzz_targets/x.rs", "fn main() {}\n"),
+        ("fuzz/corpus/x/seed", "x"),
     ] {
         write(root, path, text);
     }
@@ -89,9 +90,17 @@ fn every_kind_of_untidiness_is_one_finding() {
         ("crates/loop/Cargo.toml", "bytes = \"1\"", "Cargo.toml names bytes, which no package uses"),
         (
             "fuzz/Cargo.toml",
-            "path = \"fuzz_targets/gone.rs\"",
-            "fuzz/Cargo.toml names fuzz_targets/gone.rs, which is not there",
+            "[[bin]]\nname = \"x\"\npath = \"fuzz_targets/x.rs\"\n[[bin]]\nname = \"x\"\npath = \"fuzz_targets/y.rs\"",
+            "fuzz/Cargo.toml names fuzz/fuzz_targets/y.rs, which is not there",
         ),
+        (
+            "fuzz/Cargo.toml",
+            "[[bin]]\nname = \"x\"\npath = \"fuzz_targets/x.rs\"\n[[bin]]\nname = \"y\"\npath = \"fuzz_targets/x.rs\"",
+            "fuzz/corpus/y holds no seed",
+        ),
+        ("fuzz/fuzz_targets/z.rs", "", "fuzz/Cargo.toml names no target for fuzz/fuzz_targets/z.rs"),
+        ("fuzz/corpus/z/seed", "", "fuzz/Cargo.toml names no target for fuzz/corpus/z"),
+        ("fuzz/corpus/x/large", &"x".repeat(300_000), "fuzz/corpus holds 300001 bytes, more than 300000"),
     ] {
         let dir = tidy_workspace();
         write(dir.path(), path, text);

@@ -38,6 +38,7 @@ pub(crate) fn encode_system(items: &[Item], losses: &mut Losses) -> Option<Vec<u
     let mut texts = Vec::new();
     for block in items.iter().flat_map(|item| item.message.blocks().iter()) {
         match block {
+            Block::Text { text } if text.is_empty() => {}
             Block::Text { text } => texts.push(text.as_str()),
             _ => losses.add(LossKind::Opaque),
         }
@@ -85,6 +86,7 @@ impl Encoder<'_> {
         let role = group.first()?.message.role();
         if let [Item { message: Message::User { blocks }, .. }] = group
             && let [Block::Text { text }] = &**blocks
+            && !text.is_empty()
         {
             return Some(object(|out| {
                 out.text("role", "user");
@@ -139,6 +141,12 @@ impl Encoder<'_> {
                         }
                     });
                 });
+            }
+            // Another format's file without bytes and text is nothing to send.
+            Block::Document(document)
+                if !self.same && document.data.is_none() && document.text.is_empty() =>
+            {
+                return;
             }
             Block::Document(document) => {
                 return list.object(|out| {
@@ -227,7 +235,11 @@ impl Encoder<'_> {
     }
 }
 
+/// A text; nothing for an empty one, which the API refuses.
 fn text_block(list: &mut Array<'_>, text: &str) {
+    if text.is_empty() {
+        return;
+    }
     list.object(|out| {
         out.text("type", "text");
         out.text("text", text);

@@ -10,28 +10,30 @@ use crate::assembly::{Assembly, as_it_stands};
 use crate::conversation::Conversation;
 use crate::faults::Faults;
 use crate::json::{Kind, Value, raw_json};
-use crate::{ReadError, media};
+use crate::{Format, ReadError, media};
 
 /// Reads a document into the assembly.
 pub(crate) fn read(conversation: &Conversation<'_>, into: &mut Assembly) -> Result<(), ReadError> {
-    if let Some(object) = conversation.object {
-        let [version, model, tools] = into.faults.pick(object, ["epitome", "model", "tools"]);
-        let version = version.and_then(Value::number).unwrap_or(0);
-        if version != VERSION {
-            return Err(ReadError::UnknownVersion { version });
-        }
-        if let Some(model) = model {
-            let [provider, name] = into.faults.pick(model, ["provider", "model"]);
-            let key = ModelKey::new(into.faults.string(provider), into.faults.string(name));
-            into.model = key.validate().is_ok().then_some(key);
-        }
-        for tool in tools.into_iter().flat_map(Value::elements) {
-            let tool = raw_json(tool.bytes(), &mut into.faults.text);
-            into.tools.push(tool);
-        }
-        // Faults beside the messages make none of them differ.
-        into.faults = Faults::default();
+    // Without a list of messages it may look like a message, but it is no document.
+    let Some(object) = conversation.object else {
+        return Err(ReadError::NotThisFormat { format: Format::EpitomeJson });
+    };
+    let [version, model, tools] = into.faults.pick(object, ["epitome", "model", "tools"]);
+    let version = version.and_then(Value::number).unwrap_or(0);
+    if version != VERSION {
+        return Err(ReadError::UnknownVersion { version });
     }
+    if let Some(model) = model {
+        let [provider, name] = into.faults.pick(model, ["provider", "model"]);
+        let key = ModelKey::new(into.faults.string(provider), into.faults.string(name));
+        into.model = key.validate().is_ok().then_some(key);
+    }
+    for tool in tools.into_iter().flat_map(Value::elements) {
+        let tool = raw_json(tool.bytes(), &mut into.faults.text);
+        into.tools.push(tool);
+    }
+    // Faults beside the messages make none of them differ.
+    into.faults = Faults::default();
     let mut prefix_goes_on = true;
     for (index, element) in conversation.messages.iter().enumerate() {
         let summary = element.get("summary").is_some_and(Value::is_true);
@@ -95,7 +97,10 @@ impl Mapping<'_> {
             let text = self.faults.string(Some(content));
             return Ok(if text.is_empty() { Vec::new() } else { vec![Block::text(text)] });
         }
-        content.elements().map(|block| self.block(block, levels)).collect()
+        // Empty text is no block, as in the other formats: providers refuse it.
+        let says_nothing = |block: &Result<Block, ReadError>| matches!(block, Ok(Block::Text { text } | Block::Refusal { text }) if text.is_empty());
+        let blocks = content.elements().map(|block| self.block(block, levels));
+        blocks.filter(|block| !says_nothing(block)).collect()
     }
 
     fn block(&mut self, block: Value<'_>, levels: usize) -> Result<Block, ReadError> {

@@ -53,7 +53,7 @@ struct Encoder<'a> {
 }
 
 impl Encoder<'_> {
-    /// One message; nothing when nothing of the model's words can be held.
+    /// One message; nothing when nothing of the model's words or of instructions can be held.
     fn message(&mut self, message: &Message) -> Option<Vec<u8>> {
         let (role, carries) = match message {
             Message::Assistant { blocks, .. } => return self.assistant(blocks),
@@ -62,6 +62,9 @@ impl Encoder<'_> {
             Message::ToolResult { .. } => ("tool", if self.same { Carries::Media } else { Carries::Text }),
         };
         let mut parts = self.parts(message.blocks().iter(), carries);
+        if parts.is_empty() && !message.blocks().is_empty() && message.role() == Role::System {
+            return None;
+        }
         if parts.is_empty() && !message.blocks().is_empty() && message.role() == Role::User {
             parts.push(Part::Text(LEFT_OUT));
         }
@@ -166,12 +169,12 @@ impl Encoder<'_> {
 
     fn part<'b>(&mut self, block: &'b Block, carries: Carries) -> Option<Part<'b>> {
         let loss = match block {
-            Block::Text { text } => return Some(Part::Text(text)),
+            Block::Text { text } => return Part::text(text),
             Block::Refusal { text } => {
                 self.losses.add(LossKind::Refusal);
-                return Some(Part::Text(text));
+                return Part::text(text);
             }
-            Block::Document(document) if document.data.is_none() => return Some(Part::Text(&document.text)),
+            Block::Document(document) if document.data.is_none() => return Part::text(&document.text),
             Block::Image(image) if carries == Carries::Media => {
                 let address = match &image.data {
                     Some(data) => media::to_data_address(&image.media_type, data),
@@ -221,7 +224,12 @@ enum Part<'a> {
     Raw(&'a str),
 }
 
-impl Part<'_> {
+impl<'a> Part<'a> {
+    /// A text; nothing for an empty one, which providers refuse.
+    fn text(text: &'a str) -> Option<Self> {
+        (!text.is_empty()).then_some(Self::Text(text))
+    }
+
     fn write(&self, list: &mut Array<'_>) {
         match self {
             Self::Raw(json) => list.raw(json.as_bytes()),

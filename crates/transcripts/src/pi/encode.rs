@@ -101,6 +101,9 @@ impl Encoder<'_> {
             Block::Document(document) if document.data.is_none() => {
                 return self::text(list, &document.text);
             }
+            Block::Thinking(thinking) if thinking.thinking.is_empty() && thinking.signature.is_empty() => {
+                return;
+            }
             Block::Thinking(thinking)
                 if self.same
                     || thinking.signature.is_empty()
@@ -155,7 +158,11 @@ fn one_line(json: &RawJson) -> Vec<u8> {
     out
 }
 
+/// A text; nothing for an empty one, which providers refuse.
 fn text(list: &mut Array<'_>, text: &str) {
+    if text.is_empty() {
+        return;
+    }
     list.object(|out| {
         out.text("type", "text");
         out.text("text", text);

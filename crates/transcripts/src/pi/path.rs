@@ -23,7 +23,7 @@ pub(crate) struct Record {
     pub(crate) range: Range<usize>,
     /// What it is for us.
     pub(crate) kind: RecordKind,
-    /// Its id with quotes; empty where there is none.
+    /// The value of its `id`, with quotes where it is one; empty where there is none.
     pub(crate) id: Range<usize>,
     /// The value of its `parentId`; empty where there is none.
     pub(crate) parent: Range<usize>,
@@ -71,6 +71,11 @@ impl Record {
     }
 }
 
+/// Whether JSON is an id that other records may name.
+pub(crate) fn is_id(json: &[u8]) -> bool {
+    json.starts_with(b"\"")
+}
+
 /// The records that lead to the newest one, and how many were left on other branches.
 ///
 /// A record whose parent is not in the file continues the record before it when the file is damaged, since
@@ -82,14 +87,14 @@ pub(crate) fn path(behind_header: &[Value<'_>], source: &[u8], damaged: bool) ->
         .filter(|(value, _)| value.is_object())
         .map(|(value, number)| Record::new(*value, number))
         .collect();
-    if !records.iter().any(|record| !record.id.is_empty() && !record.parent.is_empty()) {
+    let text = |range: &Range<usize>| source.get(range.clone()).unwrap_or_default();
+    if !records.iter().any(|record| is_id(text(&record.id)) && !record.parent.is_empty()) {
         return (false, records, 0);
     }
-    let text = |range: &Range<usize>| source.get(range.clone()).unwrap_or_default();
     let by_id: HashMap<&[u8], usize> = records
         .iter()
         .enumerate()
-        .filter(|(_, record)| !record.id.is_empty())
+        .filter(|(_, record)| is_id(text(&record.id)))
         .map(|(at, record)| (text(&record.id), at))
         .collect();
     let mut on_path = vec![false; records.len()];

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 use epitome_loop::{Message, ModelKey, TokenCount, tail_estimate};
 
 use super::encode::Encoder;
-use super::path::{PiFile, Record, RecordKind};
+use super::path::{PiFile, Record, RecordKind, is_id};
 use crate::Session;
 use crate::json::{Object, Source, object};
 use crate::loss::Losses;
@@ -179,18 +179,44 @@ impl<'a> Writer<'a> {
 
     fn record(&mut self, record: &Record) {
         self.remember_time(&record.range);
-        let parent_is_gone = self.file.is_tree
-            && !record.parent.is_empty()
-            && bytes(self.session, &record.parent) != self.last_id.as_slice();
-        if parent_is_gone {
-            self.out.extend_from_slice(bytes(self.session, &(record.range.start..record.parent.start)));
-            self.out.extend_from_slice(&self.last_id);
-            self.out.extend_from_slice(bytes(self.session, &(record.parent.end..record.range.end)));
-        } else {
+        let id = if self.file.is_tree { self.linked(record) } else { None };
+        if id.is_none() {
             self.out.extend_from_slice(bytes(self.session, &record.range));
         }
         self.out.push(b'\n');
-        self.wrote(bytes(self.session, &record.id).to_vec());
+        self.wrote(id.unwrap_or_else(|| bytes(self.session, &record.id).to_vec()));
+    }
+
+    /// Writes a record of a tree with an id of its own and the record before it as its parent, and gives its
+    /// id; nothing when it stands so already. Damage may have left records that do not.
+    fn linked(&mut self, record: &Record) -> Option<Vec<u8>> {
+        let session = self.session;
+        let own = bytes(session, &record.id);
+        let keeps_id = is_id(own) && !self.written_ids.contains(own);
+        let id = if keeps_id { own.to_vec() } else { self.new_id() };
+        if keeps_id && bytes(session, &record.parent) == self.last_id.as_slice() {
+            return None;
+        }
+        let fields =
+            [("\"id\":", &record.id, id.as_slice()), ("\"parentId\":", &record.parent, &self.last_id)];
+        let (missing, mut there): (Vec<_>, Vec<_>) = fields.into_iter().partition(|(_, at, _)| at.is_empty());
+        let missing: Vec<Vec<u8>> =
+            missing.iter().map(|(name, _, value)| [name.as_bytes(), value].concat()).collect();
+        let mut at = record.range.start + 1;
+        self.out.push(b'{');
+        self.out.extend_from_slice(&missing.join(&b','));
+        let is_bare = bytes(session, &(at..record.range.end)).trim_ascii_start() == b"}";
+        if !missing.is_empty() && !is_bare {
+            self.out.push(b',');
+        }
+        there.sort_by_key(|(_, at, _)| at.start);
+        for (_, range, value) in there {
+            self.out.extend_from_slice(bytes(session, &(at..range.start)));
+            self.out.extend_from_slice(value);
+            at = range.end;
+        }
+        self.out.extend_from_slice(bytes(session, &(at..record.range.end)));
+        Some(id)
     }
 
     fn compaction(&mut self) {

@@ -1,0 +1,45 @@
+//! The laws that fuzzing holds our libraries to.
+//!
+//! Each takes any bytes and panics when they break the law. A fuzz target is one line around one of these; the
+//! stable tests replay the committed corpora through them.
+
+#![expect(clippy::panic, reason = "a broken law is told by a panic")]
+
+mod extractive;
+mod order;
+mod sameness;
+mod script;
+mod summary_xml;
+mod transcripts;
+
+pub use extractive::extractive;
+pub use summary_xml::summary_xml;
+pub use transcripts::{
+    transcript_anthropic, transcript_detect, transcript_epitome, transcript_openai_chat, transcript_pi,
+};
+
+/// A law and the fuzz target that tries to break it.
+#[derive(Clone, Copy)]
+pub struct Law {
+    /// Name of the target, of its file in `fuzz/fuzz_targets` and of its folder in `fuzz/corpus`.
+    pub name: &'static str,
+    /// Panics when the bytes break the law.
+    pub check: fn(&[u8]),
+}
+
+/// Every law, by name. A transcript format has the target `transcript_NAME`.
+pub const LAWS: &[Law] = &[
+    Law { name: "extractive", check: extractive },
+    Law { name: "summary_xml", check: summary_xml },
+    Law { name: "transcript_anthropic", check: transcript_anthropic },
+    Law { name: "transcript_detect", check: transcript_detect },
+    Law { name: "transcript_epitome", check: transcript_epitome },
+    Law { name: "transcript_openai_chat", check: transcript_openai_chat },
+    Law { name: "transcript_pi", check: transcript_pi },
+];
+
+/// The law of this name.
+#[must_use]
+pub fn law(name: &str) -> Option<&'static Law> {
+    LAWS.iter().find(|law| law.name == name)
+}
