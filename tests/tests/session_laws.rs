@@ -152,7 +152,10 @@ fn put_in_place(session: &Session, done: &Compaction) -> Result<Session, TestCas
     let next = read(&bytes, &ReadOptions::default(), &mut |_| {}).unwrap();
     prop_assert!(is_legal(next.messages()));
     let kept: Vec<_> = done.kept.iter().map(|&at| session.messages()[at].clone()).collect();
-    let lead = session.leading_system();
+    let lead = kept.iter().take_while(|message| message.role() == Role::System).count();
+    prop_assert!(
+        (0..session.leading_system()).all(|at| done.kept.contains(&at) || done.superseded.contains(&at))
+    );
     prop_assert_eq!(&next.messages()[..lead], &kept[..lead]);
     prop_assert_eq!(&next.messages()[lead + 1..], &kept[lead..]);
     Ok(next)
