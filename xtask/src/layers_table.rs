@@ -52,6 +52,11 @@ pub(crate) const LAYERS: &[Layer] = &[
         outside: Only(&["async-trait", "memchr", "thiserror"]),
     },
     Layer {
+        name: "epitome-rig",
+        ours: Only(&["epitome-loop"]),
+        outside: Only(&["serde", "serde_json", "thiserror", "toml"]),
+    },
+    Layer {
         name: "epitome-sessionruntime",
         ours: Only(&["epitome-loop", "epitome-loopruntime"]),
         outside: Only(&[
