@@ -14,6 +14,7 @@ use std::time::Duration;
 use epitome_counters::{LocalCounter, model_info};
 use epitome_loop::*;
 use epitome_loopruntime::*;
+use epitome_rig::{PolicyFile, read_policy_file};
 use epitome_sessionruntime::*;
 use epitome_summarizers::Extractive;
 use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, write};
@@ -95,6 +96,10 @@ fn errors() -> Vec<Provoked> {
         refused(choose_candidate(&orphan(), 0, keep()).map_err(|refused| refused.reason)),
         refused(check_retained_history(&orphan())),
         refused(project(&[deep()], Projection::WithReferences)),
+        // epitome-rig
+        refused(read_policy_file(format!("hustle = \"{CANARY}\"\n{CANARY} = 1").as_bytes())),
+        refused(read_policy_file(format!("{{\"{CANARY}\": 1}}").as_bytes()).map_err(|fault| fault.problem)),
+        refused(relative_policy().resolve(&ContextLimits::default(), CountQuality::ExactLocal)),
         // epitome-sessionruntime
         refused(fit_input(&input(vec![Message::user(CANARY)]).unwrap(), 1)),
         provoked(refusal()),
@@ -167,6 +172,7 @@ fn values_with_content_are_silent_in_debug() {
         format!("{fitted:?}"),
         format!("{:?}", model()),
         format!("{:?}", fingerprint_input()),
+        format!("{:?}", relative_policy()),
         format!("{:?}", LoopDefinition::builder(CANARY, model())),
         format!("{:?}", hustle()),
         format!("{:?}", HustleDefinition::new(hustle()).unwrap()),
@@ -459,6 +465,15 @@ fn policy() -> CompactionPolicy {
         keep_recent: None,
         max_request_bytes: None,
     }
+}
+
+/// A policy that needs a window.
+fn relative_policy() -> PolicyFile {
+    let text = format!(
+        "automatic = false\nreserved_output = {{ share_of_window = '1%' }}\nsafety_margin = 1\n\
+         max_summary_tokens = 1\ncount_timeout = '1s'\nhustle = '{CANARY}'"
+    );
+    read_policy_file(text.as_bytes()).unwrap()
 }
 
 fn measurement() -> ContextMeasurement {

@@ -99,6 +99,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "epitome-counters",
             "epitome-loop",
             "epitome-loopruntime",
+            "epitome-rig",
             "epitome-sessionruntime",
             "epitome-summarizers",
             "epitome-transcripts",

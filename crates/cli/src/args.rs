@@ -31,6 +31,9 @@ pub(crate) enum Command {
     /// Check something against its grammar.
     #[command(subcommand)]
     Check(CheckCommand),
+    /// Print and check the policies that decide when and how to compact.
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// List the models whose windows and tokenizers are known.
     Models,
     /// Print a completion script for a shell.
@@ -50,7 +53,8 @@ impl Command {
             }
             Self::Measure(args) => args.json,
             Self::Check(CheckCommand::Summary { json, .. }) => *json,
-            Self::Models | Self::Completions { .. } => false,
+            Self::Policy(PolicyCommand::Check(args)) => args.json,
+            Self::Policy(PolicyCommand::Show { .. }) | Self::Models | Self::Completions { .. } => false,
         }
     }
 }
@@ -96,14 +100,19 @@ pub(crate) struct CompactArgs {
     pub(crate) stdio_chat: Option<u64>,
     #[command(flatten)]
     pub(crate) session: Option<SessionArgs>,
-    /// Compact at this share of the room: a percentage (85% or 85) or basis points (8500).
-    #[arg(long, value_name = "SHARE", value_parser = parse_share, default_value = "85%")]
-    pub(crate) compact_at: BasisPoints,
-    /// Keep about this many tokens of the newest conversation verbatim. [default: a tenth of the window, at
-    /// most 20000]
+    /// Follow the policy of this file, in TOML or JSON, instead of the built-in one. Options outrank it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Compact at this share of the room: a percentage (85% or 85) or basis points (8500). [default: what the
+    /// policy says; the built-in one says 85%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    pub(crate) compact_at: Option<BasisPoints>,
+    /// Keep about this many tokens of the newest conversation verbatim. [default: what the policy says; the
+    /// built-in one says a tenth of the window, at most 20000]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) keep_recent_tokens: Option<u64>,
-    /// Let the summary take at most this many tokens. [default: a fifteenth of the window, at most 4000]
+    /// Let the summary take at most this many tokens. [default: what the policy says; the built-in one says a
+    /// fifteenth of the window, at most 4000]
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_summary_tokens: Option<u64>,
     /// What the summary should pay attention to, in your words, if a compaction is due.
@@ -134,6 +143,9 @@ pub(crate) struct CompactArgs {
 pub(crate) struct MeasureArgs {
     #[command(flatten)]
     pub(crate) session: SessionArgs,
+    /// Take the room for the answer and the margin from the policy of this file, instead of the built-in one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -149,6 +161,47 @@ pub(crate) enum CheckCommand {
         #[arg(long)]
         json: bool,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Print the built-in policy as a file: a start for one of your own.
+    Show {
+        /// As JSON instead of TOML.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a policy file, and work out its numbers for a model.
+    Check(PolicyCheckArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  epitome policy show > my.toml
+      A copy of the built-in policy, to be changed.
+  epitome policy check my.toml --model claude-sonnet-4-5 --system-tokens 3000 --tool-tokens 12000
+      Says what the policy comes to for this model, and whether a compaction can land low enough.
+
+Exit codes: 0 valid, 2 usage, 3 not a valid policy, 4 no compaction could do its work, 5 not readable.")]
+pub(crate) struct PolicyCheckArgs {
+    /// The policy, in TOML or JSON; - is standard input.
+    pub(crate) file: PathBuf,
+    /// Work out the numbers for this model; `epitome models` lists what is known.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Work out the numbers for a window of this many tokens.
+    #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) window: Option<u64>,
+    /// Tokens of the system prompt, for the check whether a compaction can land low enough.
+    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
+    pub(crate) system_tokens: u64,
+    /// Tokens of the tool definitions, for the same check.
+    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
+    pub(crate) tool_tokens: u64,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 fn parse_format(text: &str) -> Result<Format, String> {

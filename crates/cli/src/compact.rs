@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use epitome_loop::{Section, SharedText, TokenCount};
+use epitome_loop::{Section, SharedText, TokenCount, Trigger};
 use epitome_loopruntime::{Landing, TailCut};
 use epitome_sessionruntime::{
     Compaction, Demand, EarlierSummary, Outcome, Ports, Refusal, SessionContext, compact_once,
@@ -17,10 +17,11 @@ use crate::failure::Failure;
 use crate::identity::{basis_of, fingerprint_of};
 use crate::input::{Progress, read_session};
 use crate::output::Destination;
-use crate::profile::Target;
+use crate::profile::{for_compaction, resolved};
 use crate::report::{
     MeasurementReport, VERSION, emphasis, level_name, listed, printable, tokens, write_json,
 };
+use crate::target::Target;
 use crate::unseen::{Unseen, UnseenSource};
 
 #[derive(Serialize)]
@@ -41,7 +42,8 @@ struct Report {
     level: Option<&'static str>,
     /// `threshold` or `asked`.
     demand: &'static str,
-    compact_at_basis_points: u16,
+    /// `None`: the policy compacts only when asked.
+    compact_at_basis_points: Option<u16>,
     #[serde(skip_serializing_if = "Option::is_none")]
     compaction: Option<CompactionReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,12 +96,15 @@ struct WrittenReport {
 /// Compacts one session.
 pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let session_args = args.session.as_ref().ok_or(Failure::NoFile)?;
+    let policy = for_compaction(args)?;
     let destination = Destination::of(&session_args.file, args.out.as_deref(), args.to)?;
     let progress = Progress::new(args.quiet || args.json);
     let (source, original) = read_session(session_args, &progress)?;
     let target = Target::of(session_args, &original)?;
     let (session, repairs) = epitome_transcripts::repair(&original);
-    let policy = target.policy(args).validate(Some(target.quality())).map_err(Failure::Policy)?;
+    let policy = resolved(&policy, &target.limits, target.quality())?
+        .validate(Some(target.quality()))
+        .map_err(Failure::Policy)?;
     let unseen = Unseen::of(session_args, &session, &target)?;
     let context = context_of(&source, &session, &target, args, unseen.tokens);
     let ports = Ports {
@@ -128,7 +133,10 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             Demand::Threshold => "threshold",
             Demand::Manual => "asked",
         },
-        compact_at_basis_points: args.compact_at.get(),
+        compact_at_basis_points: match policy.trigger() {
+            Trigger::Automatic { compact_at, .. } => Some(compact_at.get()),
+            Trigger::Manual => None,
+        },
         compaction: None,
         refusal: None,
         written: None,
@@ -291,19 +299,22 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
     if let Some(before) = &report.before {
         writeln!(out, "before    {before}")?;
     }
-    let level = f64::from(report.compact_at_basis_points) / 100.0;
+    let level = report.compact_at_basis_points.map(|points| f64::from(points) / 100.0);
     match &report.compaction {
         Some(done) => {
             match report.demand {
                 "asked" => writeln!(out, "why       you asked for it")?,
-                _ => writeln!(out, "why       it is at or above {level} %, the level at which to compact")?,
+                _ => writeln!(out, "why       {}", why_due(report, level))?,
             }
             show_compaction(out, done)?;
         }
-        None => writeln!(
-            out,
-            "left alone: it is below {level} %, the level at which to compact; --force compacts anyway"
-        )?,
+        None => match level {
+            Some(level) => writeln!(
+                out,
+                "left alone: it is below {level} %, the level at which to compact; --force compacts anyway"
+            )?,
+            None => writeln!(out, "left alone: the policy compacts only when asked; --force does")?,
+        },
     }
     match &report.written {
         Some(WrittenReport { file, format, bytes, left_out }) => {
@@ -312,6 +323,17 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
             left_out.iter().try_for_each(|loss| writeln!(out, "left out  {loss}"))
         }
         None => writeln!(out, "wrote     nothing"),
+    }
+}
+
+/// Occupancy is one reason; the size of the encoded request may be another.
+fn why_due(report: &Report, level: Option<f64>) -> String {
+    let occupied = report.before.as_ref().map_or(0, |before| before.occupancy_basis_points);
+    match (report.compact_at_basis_points, level) {
+        (Some(points), Some(level)) if occupied >= points => {
+            format!("it is at or above {level} %, the level at which to compact")
+        }
+        _ => "its request is larger than the policy's max_request_bytes".to_owned(),
     }
 }
 

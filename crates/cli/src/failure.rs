@@ -4,13 +4,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use epitome_loop::{CompactionPolicyError, CountError, InvalidSummary, SummarizerError};
+use epitome_loop::{CompactionPolicyError, ContextLimitUnknown, CountError, InvalidSummary, SummarizerError};
 use epitome_loopruntime::Unavailable;
+use epitome_rig::FileError;
 use epitome_sessionruntime::RefusalReason;
 use epitome_transcripts::{Format, ReadError, WriteError};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::profile::HUSTLE;
 use crate::report::{VERSION, print_json, printable};
 
 /// A failure of a command. Paths are the user's own words; nothing of a session's content is in a message.
@@ -29,6 +31,21 @@ pub(crate) enum Failure {
     NoFile,
     #[error("{0}")]
     Policy(CompactionPolicyError),
+    /// A policy file that is not valid; `reported` says that a report of its own was made.
+    #[error(
+        "{}: {fault}\n`epitome policy show` prints a complete policy; docs/policy.md explains every key",
+        shown(path)
+    )]
+    PolicyFile { path: PathBuf, fault: FileError, reported: bool },
+    #[error("the policy names another hustle than `{HUSTLE}`, and this command has no other")]
+    UnknownHustle,
+    #[error("the policy leaves no room for input: {0}")]
+    NoRoom(ContextLimitUnknown),
+    /// The policy was judged and a report was made.
+    #[error("refused: {0}")]
+    PolicyRefused(String),
+    #[error("the session and the policy cannot both come from standard input")]
+    TwoInputs,
     #[error("the output is the input itself; a session is never written over")]
     OverInput,
     #[error("{}: {reason}{}", shown(path), read_advice(*reason))]
@@ -52,9 +69,20 @@ pub(crate) enum Failure {
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Self::NoWindow | Self::UnknownModel | Self::NoFile | Self::Policy(_) | Self::OverInput => 2,
-            Self::Read { .. } | Self::Summary { .. } | Self::StdioChat(_) | Self::Count(_) => 3,
-            Self::Refused { .. } | Self::Write(_) | Self::StdioBudget(_) => 4,
+            Self::NoWindow
+            | Self::UnknownModel
+            | Self::NoFile
+            | Self::Policy(_)
+            | Self::UnknownHustle
+            | Self::NoRoom(_)
+            | Self::TwoInputs
+            | Self::OverInput => 2,
+            Self::Read { .. }
+            | Self::Summary { .. }
+            | Self::PolicyFile { .. }
+            | Self::StdioChat(_)
+            | Self::Count(_) => 3,
+            Self::Refused { .. } | Self::PolicyRefused(_) | Self::Write(_) | Self::StdioBudget(_) => 4,
             Self::Io { .. } => 5,
         })
     }
@@ -62,11 +90,18 @@ impl Failure {
     /// The stable name of the failure; `None` where a report of its own was made.
     fn name(&self) -> Option<&'static str> {
         Some(match self {
-            Self::Refused { .. } | Self::Summary { .. } => return None,
+            Self::Refused { .. }
+            | Self::Summary { .. }
+            | Self::PolicyRefused(_)
+            | Self::PolicyFile { reported: true, .. } => return None,
             Self::NoWindow => "no_window",
             Self::UnknownModel => "unknown_model",
             Self::NoFile => "no_file",
             Self::Policy(_) => "policy",
+            Self::PolicyFile { .. } => "policy_file",
+            Self::UnknownHustle => "unknown_hustle",
+            Self::NoRoom(_) => "no_room",
+            Self::TwoInputs => "two_inputs",
             Self::OverInput => "over_input",
             Self::Read { .. } | Self::StdioChat(_) => "unreadable",
             Self::StdioBudget(_) => "budget_too_small",

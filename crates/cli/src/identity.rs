@@ -8,7 +8,7 @@ use epitome_loop::{
 use epitome_transcripts::Session;
 use sha2::{Digest as _, Sha256};
 
-use crate::profile::Target;
+use crate::target::Target;
 
 /// The basis of an imported session. What is imported is one event; its identity is the hash of its bytes.
 pub(crate) fn basis_of(source: &[u8]) -> ContextBasis {

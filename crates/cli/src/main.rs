@@ -9,9 +9,11 @@ mod input;
 mod measure;
 mod models;
 mod output;
+mod policy;
 mod profile;
 mod report;
 mod stdio_chat;
+mod target;
 mod unseen;
 
 use std::io::Write as _;
@@ -19,7 +21,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser as _};
 
-use crate::args::{CheckCommand, Cli, Command};
+use crate::args::{CheckCommand, Cli, Command, PolicyCommand};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
@@ -48,6 +50,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
         },
         Command::Measure(args) => measure::run(&args),
         Command::Check(CheckCommand::Summary { file, json }) => check::summary(&file, json),
+        Command::Policy(PolicyCommand::Show { json }) => policy::show(json),
+        Command::Policy(PolicyCommand::Check(args)) => policy::check(&args),
         Command::Models => models::run(),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -8,9 +8,10 @@ use serde::Serialize;
 
 use crate::args::MeasureArgs;
 use crate::failure::Failure;
-use crate::input::{Progress, read_session};
-use crate::profile::Target;
+use crate::input::{Progress, is_stdio, read_session};
+use crate::profile::{self, room};
 use crate::report::{MeasurementReport, VERSION, bar, emphasis, listed, print_json, printable, tokens};
+use crate::target::Target;
 use crate::unseen::{Unseen, UnseenSource};
 
 /// How many of the largest messages are listed.
@@ -51,10 +52,14 @@ struct Largest {
 
 /// Measures a session and shows where its tokens are.
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
+    if is_stdio(&args.session.file) && args.policy.as_deref().is_some_and(is_stdio) {
+        return Err(Failure::TwoInputs);
+    }
+    let policy = profile::load(args.policy.as_deref())?;
     let progress = Progress::new(args.json);
     let (_, session) = read_session(&args.session, &progress)?;
     let target = Target::of(&args.session, &session)?;
-    let room = target.room()?;
+    let room = room(&policy, &target)?;
     let unseen = Unseen::of(&args.session, &session, &target)?;
     let request = Request {
         model: target.model.clone(),

@@ -1,134 +1,144 @@
-//! What the command line assumes where the user says nothing: the profile. The libraries assume nothing.
+//! What the command line assumes where the user says nothing: the profile, which is a policy file. The libraries
+//! assume nothing.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
 
-use epitome_counters::{Encoding, LocalCounter, ModelInfo, model_info};
 use epitome_loop::{
-    BasisPoints, CompactionPolicy, ContextCounter as _, ContextLimits, CountQuality, CounterPolicy,
-    KeepRecent, ModelKey, Request, ResolvedLimits, SharedText, TokenCount, resolve_context_limits,
+    BasisPoints, CompactionPolicy, ContextLimits, CountQuality, CounterPolicy, ResolvedLimits, TokenCount,
+    resolve_context_limits,
 };
-use epitome_transcripts::Session;
+use epitome_rig::{Amount, KeepRecentAmount, MAX_FILE_BYTES, PolicyFile, RearmLevel, read_policy_file};
 
-use crate::args::{CompactArgs, SessionArgs};
+use crate::args::CompactArgs;
 use crate::failure::Failure;
+use crate::input::is_stdio;
+use crate::target::Target;
 
-/// The model that a session is for, with a counter that fits it.
-pub(crate) struct Target {
-    pub(crate) model: ModelKey,
-    pub(crate) limits: ContextLimits,
-    pub(crate) counter: Arc<LocalCounter>,
+/// The built-in policy, as a file.
+pub(crate) const BUILT_IN: &str = include_str!("../default-policy.toml");
+
+/// The only hustle that this command has: its embedded summarizer.
+pub(crate) const HUSTLE: &str = "extractive";
+
+/// The built-in policy. It goes the way of every other policy file.
+pub(crate) fn built_in() -> Result<PolicyFile, Failure> {
+    read_policy_file(BUILT_IN.as_bytes()).map_err(|fault| Failure::PolicyFile {
+        path: "the built-in policy".into(),
+        fault,
+        reported: false,
+    })
 }
 
-impl Target {
-    /// Works out the model from what the user says, else from what the session says. A window given by the
-    /// user outranks the table.
-    pub(crate) fn of(args: &SessionArgs, session: &Session) -> Result<Self, Failure> {
-        let named = match &args.model {
-            Some(name) => match model_info(name) {
-                None if args.window.is_none() => return Err(Failure::UnknownModel),
-                known => known,
-            },
-            None => session.model().and_then(|key| model_info(&key.model)),
-        };
-        let mut limits = named.as_ref().map(|info| info.limits).unwrap_or_default();
-        if let Some(window) = args.window {
-            let within = |known: TokenCount| TokenCount(known.get().min(window));
-            limits = ContextLimits {
-                window: TokenCount(window),
-                max_input: TokenCount::ZERO,
-                max_output: within(limits.max_output),
-            };
+/// The policy of a file, or the built-in one.
+pub(crate) fn load(file: Option<&Path>) -> Result<PolicyFile, Failure> {
+    match file {
+        None => built_in(),
+        Some(path) => read(path, false),
+    }
+}
+
+/// Reads a policy file. `reported` says whether its faults get a report of their own.
+pub(crate) fn read(path: &Path, reported: bool) -> Result<PolicyFile, Failure> {
+    let bytes = read_some(path).map_err(Failure::io(path))?;
+    read_policy_file(&bytes).map_err(|fault| Failure::PolicyFile { path: path.to_owned(), fault, reported })
+}
+
+/// Not more than it takes to see that a file is too large.
+fn read_some(path: &Path) -> io::Result<Vec<u8>> {
+    let most = MAX_FILE_BYTES as u64 + 1;
+    let mut bytes = Vec::new();
+    if is_stdio(path) {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+    } else {
+        File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}
+
+/// The policy file of a compaction: what the command line says outranks the file.
+pub(crate) fn for_compaction(args: &CompactArgs) -> Result<PolicyFile, Failure> {
+    let session_is_stdin = args.session.as_ref().is_some_and(|session| is_stdio(&session.file));
+    if session_is_stdin && args.policy.as_deref().is_some_and(is_stdio) {
+        return Err(Failure::TwoInputs);
+    }
+    let mut policy = load(args.policy.as_deref())?;
+    if policy.hustle.trim() != HUSTLE {
+        return Err(Failure::UnknownHustle);
+    }
+    if let Some(level) = args.compact_at {
+        policy.compact_at = level;
+        policy.automatic = true;
+        // A policy for compaction on demand may say nothing about levels.
+        let usual = built_in()?;
+        if policy.rearm_below == RearmLevel::At(BasisPoints(0)) {
+            policy.rearm_below = usual.rearm_below;
         }
-        if limits.window == TokenCount::ZERO && limits.max_input == TokenCount::ZERO {
-            return Err(Failure::NoWindow);
-        }
-        let model = match (&args.model, &named) {
-            (Some(_), Some(info)) => info.key.clone(),
-            (Some(name), None) => ModelKey::new("unknown", name.as_str()),
-            (None, _) => session.model().cloned().unwrap_or_else(|| ModelKey::new("unknown", "unknown")),
-        };
-        let counter =
-            Arc::new(fitting_counter(model.clone(), named.as_ref(), session, args.unseen.unwrap_or(0)));
-        Ok(Self { model, limits, counter })
-    }
-
-    /// How good the counts are.
-    pub(crate) fn quality(&self) -> CountQuality {
-        self.counter.capability().quality
-    }
-
-    /// The room that the profile leaves for input.
-    pub(crate) fn room(&self) -> Result<ResolvedLimits, Failure> {
-        let (reserved, margin) = (reserved_output(self.limits), safety_margin(self.limits, self.quality()));
-        resolve_context_limits(&self.model, &self.limits, reserved, margin).map_err(|_| Failure::NoWindow)
-    }
-
-    /// The policy of one run.
-    pub(crate) fn policy(&self, args: &CompactArgs) -> CompactionPolicy {
-        let room = window_or_input(self.limits);
-        CompactionPolicy {
-            automatic: true,
-            counter_policy: CounterPolicy::AllowConservative,
-            compact_at: args.compact_at,
-            rearm_below: rearm_below(args.compact_at),
-            reserved_output: reserved_output(self.limits),
-            safety_margin: safety_margin(self.limits, self.quality()),
-            max_summary_tokens: TokenCount(
-                args.max_summary_tokens.unwrap_or_else(|| (room / 15).clamp(100, 4_000)),
-            ),
-            count_timeout: Duration::from_secs(60),
-            hustle: SharedText::from("extractive"),
-            keep_recent: Some(KeepRecent {
-                segments: u64::MAX,
-                tokens: TokenCount(args.keep_recent_tokens.unwrap_or_else(|| (room / 10).clamp(1, 20_000))),
-            }),
-            max_request_bytes: None,
+        if policy.counter_policy == CounterPolicy::Unknown {
+            policy.counter_policy = usual.counter_policy;
         }
     }
-}
-
-/// An exact counter where the session allows one, else one that estimates what cannot be counted.
-fn fitting_counter(
-    model: ModelKey,
-    info: Option<&ModelInfo>,
-    session: &Session,
-    unseen_tokens: u64,
-) -> LocalCounter {
-    let any_model = || LocalCounter::with_encoding(Encoding::O200kBase, true);
-    let Some(info) = info else { return any_model() };
-    let request = Request {
-        model: model.clone(),
-        tools: session.tools().clone(),
-        messages: session.messages().clone(),
-        unseen_tokens: TokenCount(unseen_tokens),
-    };
-    let info = ModelInfo { key: model, ..info.clone() };
-    match LocalCounter::new(&info, false) {
-        // A session that mentions pictures or tools cannot be counted exactly, and neither can its parts.
-        Ok(exact) if exact.count_request(&request).is_ok() => exact,
-        _ => LocalCounter::new(&info, true).unwrap_or_else(|_| any_model()),
+    if let Some(tokens) = args.max_summary_tokens {
+        policy.max_summary_tokens = Amount::Tokens(TokenCount(tokens));
     }
-}
-
-fn window_or_input(limits: ContextLimits) -> u64 {
-    if limits.window == TokenCount::ZERO { limits.max_input.get() } else { limits.window.get() }
-}
-
-/// Room for the answer: an eighth of the window, at most 32,000 tokens.
-fn reserved_output(limits: ContextLimits) -> TokenCount {
-    TokenCount((window_or_input(limits) / 8).clamp(1, 32_000))
-}
-
-/// Room for the error of the count: nothing when it is exact, else a fiftieth of the window.
-fn safety_margin(limits: ContextLimits, quality: CountQuality) -> TokenCount {
-    match quality {
-        CountQuality::HeuristicEstimate => TokenCount((window_or_input(limits) / 50).max(1)),
-        CountQuality::ExactLocal | CountQuality::ExactProvider => TokenCount::ZERO,
+    if let Some(tokens) = args.keep_recent_tokens {
+        let segments = policy.keep_recent.and_then(|keep| keep.segments);
+        policy.keep_recent = Some(KeepRecentAmount { segments, tokens: Amount::Tokens(TokenCount(tokens)) });
     }
+    Ok(policy)
 }
 
-/// Seven tenths of the level at which to compact, as in the seed's example.
-fn rearm_below(compact_at: BasisPoints) -> BasisPoints {
-    BasisPoints((u32::from(compact_at.get()) * 7 / 10).clamp(1, u32::from(u16::MAX)) as u16)
+/// The policy for a model.
+pub(crate) fn resolved(
+    policy: &PolicyFile,
+    limits: &ContextLimits,
+    quality: CountQuality,
+) -> Result<CompactionPolicy, Failure> {
+    policy.resolve(limits, quality).map_err(|_| Failure::NoWindow)
+}
+
+/// The room that a policy leaves for input.
+pub(crate) fn room(policy: &PolicyFile, target: &Target) -> Result<ResolvedLimits, Failure> {
+    let CompactionPolicy { reserved_output, safety_margin, .. } =
+        resolved(policy, &target.limits, target.quality())?;
+    resolve_context_limits(&target.model, &target.limits, reserved_output, safety_margin)
+        .map_err(Failure::NoRoom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use epitome_loop::KeepRecent;
+    use std::time::Duration;
+
+    /// The profile in numbers, for windows from the smallest up.
+    #[test]
+    fn the_built_in_policy_is_the_profile() {
+        let policy = built_in().unwrap();
+        for window in (1..2_000).chain([4_000, 8_191, 20_000, 128_000, 200_000, 1_048_576, u64::MAX]) {
+            let limits = ContextLimits { window: TokenCount(window), ..ContextLimits::default() };
+            for quality in [CountQuality::ExactLocal, CountQuality::HeuristicEstimate] {
+                let margin = if quality == CountQuality::ExactLocal { 0 } else { (window / 50).max(1) };
+                let expected = CompactionPolicy {
+                    automatic: true,
+                    counter_policy: CounterPolicy::AllowConservative,
+                    compact_at: BasisPoints(8_500),
+                    rearm_below: BasisPoints(5_950),
+                    reserved_output: TokenCount((window / 8).clamp(1, 32_000)),
+                    safety_margin: TokenCount(margin),
+                    max_summary_tokens: TokenCount((window / 15).clamp(100, 4_000)),
+                    count_timeout: Duration::from_secs(60),
+                    hustle: HUSTLE.into(),
+                    keep_recent: Some(KeepRecent {
+                        segments: u64::MAX,
+                        tokens: TokenCount((window / 10).clamp(1, 20_000)),
+                    }),
+                    max_request_bytes: None,
+                };
+                assert_eq!(policy.resolve(&limits, quality), Ok(expected.clone()), "{window}");
+                assert!(expected.validate(Some(quality)).is_ok());
+            }
+        }
+    }
 }

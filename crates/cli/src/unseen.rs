@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::args::SessionArgs;
 use crate::compact::run_to_end;
 use crate::failure::Failure;
-use crate::profile::Target;
+use crate::target::Target;
 
 /// Tokens that are sent but not in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

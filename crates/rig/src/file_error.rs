@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use epitome_loop::CompactionPolicyError;
+use epitome_loop::{CompactionPolicyError, HustleNameError, PolicyField};
 use thiserror::Error;
 
 /// A file that defines something cannot be read.
@@ -112,9 +112,22 @@ pub enum FileProblem {
         /// What may stand here, in words.
         what: Cow<'static, str>,
     },
-    /// The values contradict each other or a rule.
-    #[error("{0}")]
+    /// The values contradict each other or a rule of compaction policies.
+    #[error("{}", broken_rule(*.0))]
     Policy(CompactionPolicyError),
+}
+
+/// The rule in the words of the file's keys.
+fn broken_rule(error: CompactionPolicyError) -> &'static str {
+    match (error.field, error.cause) {
+        (_, Some(HustleNameError::Missing)) => "is missing",
+        (_, Some(_)) => "is a reserved name",
+        (PolicyField::SafetyMargin, _) => "must not be zero with a counter that estimates",
+        (PolicyField::RearmBelow, _) => "must be above 0 and below compact_at",
+        (PolicyField::CompactAt, _) => "must be below 100%",
+        (PolicyField::CounterPolicy, _) => "does not admit the counter",
+        _ => "must not be zero",
+    }
 }
 
 impl FileProblem {

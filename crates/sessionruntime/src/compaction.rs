@@ -5,8 +5,8 @@ use std::sync::Arc;
 use epitome_loop::{
     BasisPoints, CompactionInput, ContextBasis, ContextCounter, ContextLimits, ContextMeasurement,
     InvalidSummary, Message, ModelKey, PressureLevel, RawJson, Request, RequestFingerprint, ResolvedLimits,
-    SharedText, Summarizer, SummaryDraft, SummaryRequest, SummaryTooLarge, TextEstimator, TokenCount, Usage,
-    ValidPolicy, core_json_len, resolve_context_limits,
+    SharedText, Summarizer, SummaryDraft, SummaryRequest, SummaryTooLarge, TextEstimator, TokenCount,
+    Trigger, Usage, ValidPolicy, core_json_len, resolve_context_limits,
 };
 use epitome_loopruntime::{
     ConversationSummary, TailCut, Unavailable, judge_landing, landing_level, pressure_level,
@@ -89,7 +89,9 @@ pub async fn compact_once(session: &SessionContext, policy: &ValidPolicy, ports:
         Err(fault) => return refused(None, RefusalReason::ContextCountFailed(fault)),
     };
     let level = run.pressure(&before);
-    if session.demand == Demand::Threshold && level < PressureLevel::Compact {
+    // A policy without a trigger compacts only when asked, however full the context is.
+    let is_due = policy.trigger() != Trigger::Manual && level >= PressureLevel::Compact;
+    if session.demand == Demand::Threshold && !is_due {
         return Outcome::LeftAlone { measurement: before, level };
     }
     match run.compact(&before).await {

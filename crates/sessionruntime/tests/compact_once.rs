@@ -269,6 +269,20 @@ fn a_manual_demand_carries_its_instructions_and_ignores_thresholds() {
 }
 
 #[test]
+fn a_policy_without_a_trigger_waits_to_be_asked() {
+    let mut setup = Setup::new(talk(40), 1_000);
+    setup.policy.automatic = false;
+    setup.policy.max_request_bytes = Some(1);
+    let (outcome, asked) = setup.run();
+    assert!(matches!(outcome, Outcome::LeftAlone { level: PressureLevel::HardLimit, .. }), "{outcome:?}");
+    assert!(asked.is_none());
+    let mut setup = Setup::new(talk(40), 1_000);
+    setup.policy.automatic = false;
+    setup.session.demand = Demand::Manual;
+    setup.compacted();
+}
+
+#[test]
 fn opaque_items_are_marked_before_they_are_summarized() {
     let opaque = Block::Opaque(Opaque {
         kind: "server_tool_use".into(),

@@ -11,7 +11,9 @@ pub(super) fn parse(text: &str) -> Result<Node, Fault> {
     let table = DeTable::parse(text).map_err(|error| {
         let problem = match error.message() {
             "duplicate key" => FileProblem::DuplicateKey,
-            "recursion limit" => FileProblem::TooDeep { limit: MAX_FILE_DEPTH },
+            "recursion limit" | "cannot recurse further; max recursion depth met" => {
+                FileProblem::TooDeep { limit: MAX_FILE_DEPTH }
+            }
             _ => FileProblem::Syntax { format: FileFormat::Toml.as_str() },
         };
         Fault::at(error.span().map_or(0, |span| span.start), problem)

@@ -1,0 +1,88 @@
+//! Which model a session is for, with its limits and a counter that fits it.
+
+use std::sync::Arc;
+
+use epitome_counters::{Encoding, LocalCounter, ModelInfo, model_info};
+use epitome_loop::{ContextCounter as _, ContextLimits, CountQuality, ModelKey, Request, TokenCount};
+use epitome_transcripts::Session;
+
+use crate::args::SessionArgs;
+use crate::failure::Failure;
+
+/// The model that a session is for, with a counter that fits it.
+pub(crate) struct Target {
+    pub(crate) model: ModelKey,
+    pub(crate) limits: ContextLimits,
+    pub(crate) counter: Arc<LocalCounter>,
+}
+
+impl Target {
+    /// Works out the model from what the user says, else from what the session says.
+    pub(crate) fn of(args: &SessionArgs, session: &Session) -> Result<Self, Failure> {
+        let named = named_model(args.model.as_deref(), args.window)?.or_else(|| {
+            session.model().filter(|_| args.model.is_none()).and_then(|key| model_info(&key.model))
+        });
+        let limits = limits_of(named.as_ref(), args.window)?;
+        let model = match (&args.model, &named) {
+            (Some(_), Some(info)) => info.key.clone(),
+            (Some(name), None) => ModelKey::new("unknown", name.as_str()),
+            (None, _) => session.model().cloned().unwrap_or_else(|| ModelKey::new("unknown", "unknown")),
+        };
+        let counter =
+            Arc::new(fitting_counter(model.clone(), named.as_ref(), session, args.unseen.unwrap_or(0)));
+        Ok(Self { model, limits, counter })
+    }
+
+    /// How good the counts are.
+    pub(crate) fn quality(&self) -> CountQuality {
+        self.counter.capability().quality
+    }
+}
+
+/// The model that the user named, if the table has it. Any name will do beside a window.
+pub(crate) fn named_model(name: Option<&str>, window: Option<u64>) -> Result<Option<ModelInfo>, Failure> {
+    match name.map(model_info) {
+        Some(None) if window.is_none() => Err(Failure::UnknownModel),
+        known => Ok(known.flatten()),
+    }
+}
+
+/// What the model can hold. A window given by the user outranks the table.
+pub(crate) fn limits_of(model: Option<&ModelInfo>, window: Option<u64>) -> Result<ContextLimits, Failure> {
+    let mut limits = model.map(|info| info.limits).unwrap_or_default();
+    if let Some(window) = window {
+        let within = |known: TokenCount| TokenCount(known.get().min(window));
+        limits = ContextLimits {
+            window: TokenCount(window),
+            max_input: TokenCount::ZERO,
+            max_output: within(limits.max_output),
+        };
+    }
+    if limits.window == TokenCount::ZERO && limits.max_input == TokenCount::ZERO {
+        return Err(Failure::NoWindow);
+    }
+    Ok(limits)
+}
+
+/// An exact counter where the session allows one, else one that estimates what cannot be counted.
+fn fitting_counter(
+    model: ModelKey,
+    info: Option<&ModelInfo>,
+    session: &Session,
+    unseen_tokens: u64,
+) -> LocalCounter {
+    let any_model = || LocalCounter::with_encoding(Encoding::O200kBase, true);
+    let Some(info) = info else { return any_model() };
+    let request = Request {
+        model: model.clone(),
+        tools: session.tools().clone(),
+        messages: session.messages().clone(),
+        unseen_tokens: TokenCount(unseen_tokens),
+    };
+    let info = ModelInfo { key: model, ..info.clone() };
+    match LocalCounter::new(&info, false) {
+        // A session that mentions pictures or tools cannot be counted exactly, and neither can its parts.
+        Ok(exact) if exact.count_request(&request).is_ok() => exact,
+        _ => LocalCounter::new(&info, true).unwrap_or_else(|_| any_model()),
+    }
+}
