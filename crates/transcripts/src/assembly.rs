@@ -48,6 +48,11 @@ impl Assembly {
         self.messages.len()
     }
 
+    /// How many messages at the start are system messages.
+    pub(crate) fn leading_system(&self) -> usize {
+        self.messages.iter().take_while(|message| message.role() == Role::System).count()
+    }
+
     /// Whether a part of the source is damaged.
     pub(crate) fn is_damaged(&self) -> bool {
         self.notes.iter().any(|note| matches!(note, Note::Damaged { .. }))
@@ -89,8 +94,7 @@ impl Assembly {
             Some(ReportedUsage { message, usage, context_tokens })
         });
         let is_pristine = !self.has_repaired_text;
-        let leading_system =
-            self.messages.iter().take_while(|message| message.role() == Role::System).count();
+        let leading_system = self.leading_system();
         Session {
             source,
             format,

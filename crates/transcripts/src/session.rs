@@ -111,7 +111,7 @@ impl Session {
     /// too small.
     #[must_use]
     pub fn lacks_system_and_tools(&self) -> bool {
-        matches!(self.format, Format::PiSession)
+        matches!(self.format, Format::PiSession | Format::CodexRollout)
     }
 
     /// What the provider reported last, where it still describes this context. Reports from before a
