@@ -22,7 +22,7 @@ pub(crate) struct Target {
 
 impl Target {
     /// Works out the model from what the user says, else from what the session says. A window given by the
-    /// user outranks the table.
+    /// user outranks the table, and the table what the session says of its model's window.
     pub(crate) fn of(args: &SessionArgs, session: &Session) -> Result<Self, Failure> {
         let named = match &args.model {
             Some(name) => match model_info(name) {
@@ -31,7 +31,13 @@ impl Target {
             },
             None => session.model().and_then(|key| model_info(&key.model)),
         };
-        let mut limits = named.as_ref().map(|info| info.limits).unwrap_or_default();
+        let mut limits = match &named {
+            Some(info) => info.limits,
+            None => {
+                let window = session.context_window().unwrap_or_default();
+                ContextLimits { window, max_input: TokenCount::ZERO, max_output: TokenCount::ZERO }
+            }
+        };
         if let Some(window) = args.window {
             let within = |known: TokenCount| TokenCount(known.get().min(window));
             limits = ContextLimits {

@@ -55,7 +55,7 @@ pub(crate) enum Piece {
 /// byte, and what stands around the messages stays as it is. Without a summary, with everything kept and
 /// nothing changed, the output equals the input. Otherwise, of a log of requests the newest request is
 /// written, with its reply as the last message. In another format everything is encoded anew, and the report
-/// counts what did not fit.
+/// counts what did not fit; the two formats that are made of OpenAI's items share them as they stand.
 ///
 /// # Errors
 /// [`WriteError`] when the replacement is not one of this session.

@@ -16,6 +16,11 @@ fn supported_formats_are_found() {
         ("[]", Format::OpenAiChat),
         ("\u{feff}[{\"role\":\"user\",\"content\":\"hi\"}]", Format::OpenAiChat),
         (r#"{"messages":[{"role":"user","content":"hi"}],"model":"gpt-5"}"#, Format::OpenAiChat),
+        (r#"{"input":"hi","messages":[{"role":"user","content":"hi"}]}"#, Format::OpenAiChat),
+        (
+            "{\"request\":{\"input\n{\"request\":{\"input\":\"hi\"},\"response\":{\"output\":[]}}",
+            Format::OpenAiResponses,
+        ),
         (r#"{"role":"user","content":"hi"}"#, Format::OpenAiChat),
         (
             "{\"role\":\"user\",\"content\":\"hi\"}\r\n{\"role\":\"assistant\",\"content\":\"ho\"}\r\n",

@@ -226,7 +226,7 @@ fn an_old_compaction_keeps_the_newest_words_of_the_user() {
         + &record("compacted", r#"{"message":"summary"}"#)
         + &item("assistant", "b");
     let session = parse(&source);
-    let texts: Vec<usize> = session.messages().iter().map(|message| outline_len(message)).collect();
+    let texts: Vec<usize> = session.messages().iter().map(outline_len).collect();
     assert_eq!(texts, [40, 50_000, 50_000, 4, 7, 1]);
     assert_eq!(session.derived_prefix(), 5);
 }
@@ -333,6 +333,10 @@ fn a_damaged_rollout_is_read_up_to_its_last_whole_record() {
     let written = compacted(&headless, &[0], Format::CodexRollout);
     assert!(written.starts_with(r#"{"timestamp":"t","type":"session_meta","payload":{"id":""#), "{written}");
     assert_eq!(outline(&parse(&written)), "user so far | user one");
+    let bare = "{\"id\":\"x\n{\"record_type\":\"state\"}\n".to_owned() + &said("user", "one") + "\n";
+    let written = compacted(&parse(&bare), &[0], Format::CodexRollout);
+    let back = parse(&written);
+    assert_eq!((outline(&back).as_str(), back.format()), ("user so far | user one", Format::CodexRollout));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use epitome_loop::{Message, ModelKey, SharedText, TokenCount, Usage};
 
 use super::history::{Entry, History};
-use super::record::{Record, is_bare_header, record};
+use super::record::{Record, is_bare, is_bare_header, record};
 use super::write::CodexFile;
 use crate::assembly::Assembly;
 use crate::faults::Faults;
@@ -23,12 +23,14 @@ pub(crate) fn read(
 ) -> Result<CodexFile, ReadError> {
     let stray = values.iter().filter(|value| !value.is_object()).count();
     into.note_count(stray as u64, |count| Note::StrayValues { count });
-    let bare = values.first().copied().filter(|first| is_bare_header(*first));
+    let bare = is_bare(values);
+    let header = values.first().copied().filter(|first| bare && is_bare_header(*first));
     let mut reader = Reader::default();
-    reader.file.bare_header = bare.map(Value::range);
+    reader.file.is_bare = bare;
+    reader.file.header = header.map(Value::range);
     for (number, value) in values.iter().enumerate() {
-        if value.is_object() && !(number == 0 && bare.is_some()) {
-            reader.record(*value, number, bare.is_some());
+        if value.is_object() && !(number == 0 && header.is_some()) {
+            reader.record(*value, number, bare);
         }
     }
     let times = values.iter().rev().filter_map(|value| value.get("timestamp"));
@@ -39,7 +41,7 @@ pub(crate) fn read(
     into.context_window = reader.window;
     into.model = reader.model();
     let Reader { history, prompt, side, mut file, .. } = reader;
-    let prompt = prompt.or_else(|| bare?.get("instructions")).filter(|text| text.kind() == Kind::String);
+    let prompt = prompt.or_else(|| header?.get("instructions")).filter(|text| text.kind() == Kind::String);
     map_entries(&history, prompt, side, &mut file, into)?;
     Ok(file)
 }

@@ -28,12 +28,17 @@ pub(super) enum Record<'a> {
 ///
 /// The first records decide, not the first alone, which may be damaged.
 pub(crate) fn is_rollout(values: &[Value<'_>]) -> bool {
-    let first = values.iter().take(50);
-    first.clone().any(|value| is_wrapped(*value))
-        || values.first().is_some_and(|header| is_bare_header(*header))
-            && first
-                .skip(1)
-                .any(|value| value.has("record_type") || value.get("type").is_some_and(is_item_kind))
+    let first = || values.iter().take(50).copied();
+    first().any(is_wrapped)
+        || is_bare(values)
+            && first().any(|value| value.has("record_type") || value.get("type").is_some_and(is_item_kind))
+}
+
+/// Whether items stand by themselves: their header does too, or Codex's own marks stand between them.
+pub(super) fn is_bare(values: &[Value<'_>]) -> bool {
+    let first = || values.iter().take(50).copied();
+    (values.first().copied().is_some_and(is_bare_header) || first().any(|value| value.has("record_type")))
+        && !first().any(is_wrapped)
 }
 
 /// Whether a record is the header of a rollout in which items stand by themselves.

@@ -25,8 +25,8 @@ const NO_TIME: &[u8] = b"\"1970-01-01T00:00:00.000Z\"";
 pub(crate) struct CodexFile {
     /// The record that opens the file.
     pub(super) header: Option<Range<usize>>,
-    /// The header of a file in which items stand by themselves.
-    pub(super) bare_header: Option<Range<usize>>,
+    /// Whether items stand by themselves, as in very old files.
+    pub(super) is_bare: bool,
     /// The system prompt inside of the header.
     pub(super) instructions: Option<Range<usize>>,
     /// The record with the first words of the user, for the screen.
@@ -50,8 +50,9 @@ pub(crate) fn write_kept(
 ) -> Vec<u8> {
     let mut writer = Writer::new(session, losses);
     writer.time = file.time.as_ref().map_or(NO_TIME, |time| bytes(session, time)).to_vec();
-    match file.header.as_ref().or(file.bare_header.as_ref()) {
+    match &file.header {
         Some(header) => writer.line(bytes(session, header)),
+        None if file.is_bare => writer.new_bare_header(),
         None => writer.new_header(None),
     }
     for record in file.prompt.iter().chain(&file.context) {
@@ -77,7 +78,7 @@ pub(crate) fn write_kept(
             }
         }
     }
-    writer.finish(file.bare_header.is_some())
+    writer.finish(file.is_bare)
 }
 
 /// Writes a session that was read from another format.
@@ -176,6 +177,15 @@ impl<'a> Writer<'a> {
                 out.object("base_instructions", |out| out.text("text", instructions));
             }
         });
+    }
+
+    fn new_bare_header(&mut self) {
+        let header = object(|out| {
+            out.text("id", &id_of(&self.session.source));
+            out.raw("timestamp", NO_TIME);
+            out.raw("instructions", b"null");
+        });
+        self.line(&header);
     }
 
     /// The settings of a turn: the model, and the most careful of what else must be there.

@@ -94,7 +94,8 @@ impl<'a> Encoder<'a> {
         let Thinking { thinking: words, signature, signature_format, provider_state, provider_state_format } =
             thinking;
         let is_ours = signature_format == SIGNATURE || provider_state_format == SIGNATURE;
-        if !is_ours && !(self.same && signature.is_empty()) {
+        let is_unsigned = self.same && signature.is_empty();
+        if !is_ours && !is_unsigned {
             self.losses.add(LossKind::Thinking);
             return None;
         }

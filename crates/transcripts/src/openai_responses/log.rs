@@ -30,14 +30,16 @@ pub(super) struct Conversation<'a> {
 
 const REQUEST_FIELDS: [&str; 3] = ["request", "request_params", "body"];
 
-/// Whether the first of these values is a request of the Responses API, or a record of one.
+/// Whether these values are requests of the Responses API, or records of them. The first ones decide, not the first
+/// alone, which may be damaged.
 pub(crate) fn is_log(values: &[Value<'_>]) -> bool {
-    let first = match values {
-        [one] if one.is_array() => one.elements().next(),
-        [first, ..] => Some(*first),
-        [] => None,
+    let is_request = |record: Value<'_>| {
+        request_of(record).is_some_and(|request| request.has("input") && !request.has("messages"))
     };
-    first.is_some_and(|first| request_of(first).is_some_and(|request| request.has("input")))
+    match values {
+        [one] if one.is_array() => one.elements().take(50).any(is_request),
+        many => many.iter().take(50).any(|value| is_request(*value)),
+    }
 }
 
 /// Whether these values are items, or a list of items, that no other format has.
