@@ -90,7 +90,7 @@ fn replace(path: &Path, permissions: Option<&Permissions>, bytes: &[u8]) -> io::
 /// `session.jsonl` becomes `session.compacted.jsonl`, or, where that is taken, `session.compacted-2.jsonl`.
 fn free_name_beside(input: &Path, to: Option<Format>) -> PathBuf {
     let extension = match to {
-        Some(Format::PiSession) => Some("jsonl".as_ref()),
+        Some(Format::PiSession | Format::CodexRollout) => Some("jsonl".as_ref()),
         Some(_) => Some("json".as_ref()),
         None => input.extension(),
     };

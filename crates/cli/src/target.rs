@@ -17,12 +17,17 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Works out the model from what the user says, else from what the session says.
+    /// Works out the model from what the user says, else from what the session says. A window given by the
+    /// user outranks the table, and the table what the session says of its model's window.
     pub(crate) fn of(args: &SessionArgs, session: &Session) -> Result<Self, Failure> {
         let named = named_model(args.model.as_deref(), args.window)?.or_else(|| {
             session.model().filter(|_| args.model.is_none()).and_then(|key| model_info(&key.model))
         });
-        let limits = limits_of(named.as_ref(), args.window)?;
+        let window = match &named {
+            Some(_) => args.window,
+            None => args.window.or_else(|| Some(session.context_window()?.get())),
+        };
+        let limits = limits_of(named.as_ref(), window)?;
         let model = match (&args.model, &named) {
             (Some(_), Some(info)) => info.key.clone(),
             (Some(name), None) => ModelKey::new("unknown", name.as_str()),

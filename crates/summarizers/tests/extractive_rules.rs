@@ -194,6 +194,25 @@ fn a_task_beside_a_rule_is_the_goal_and_stays_it() {
 }
 
 #[test]
+fn what_the_program_puts_before_the_users_words_is_no_task() {
+    let sections = Case::of([
+        user(
+            "# AGENTS.md instructions for /srv/books\n\n<INSTRUCTIONS>\nNever push to main.\n</INSTRUCTIONS>",
+        ),
+        user("<environment_context>\n  <cwd>/srv/books</cwd>\n</environment_context>"),
+        user("Make the import in src/import.rs retry twice."),
+        assistant("The import retries twice now."),
+    ])
+    .run();
+    assert_has(&sections, Section::Goal, "Make the import in src/import.rs retry twice");
+    assert_has(&sections, Section::Constraints, "Never push to main");
+    // Words behind such an element are the user's.
+    let sections =
+        Case::of([user("<system-reminder>Be kind.</system-reminder>\nPort src/a.rs to the new API.")]).run();
+    assert_has(&sections, Section::Goal, "Port src/a.rs to the new API");
+}
+
+#[test]
 fn a_rule_broken_over_lines_stays_whole() {
     for (rule, whole) in [
         (

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
+use crate::codex::CodexFile;
 use crate::json::Value;
+use crate::openai_responses::{Part, ResponsesList};
 use crate::pi::PiFile;
 
 /// What stands around the messages.
@@ -10,8 +12,23 @@ use crate::pi::PiFile;
 pub(crate) enum Container {
     /// A list of messages, in an array or on lines.
     List(List),
+    /// A list of items of the Responses API.
+    Responses(ResponsesList),
     /// The records of a pi session.
     Pi(PiFile),
+    /// The records of a Codex rollout.
+    Codex(CodexFile),
+}
+
+impl Container {
+    /// The items of each original, where messages are made of items.
+    pub(crate) fn parts(&self) -> &[Vec<Part>] {
+        match self {
+            Self::Responses(list) => &list.parts,
+            Self::Codex(file) => &file.parts,
+            Self::List(_) | Self::Pi(_) => &[],
+        }
+    }
 }
 
 /// A list of messages in a document.

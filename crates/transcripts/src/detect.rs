@@ -9,6 +9,7 @@ use crate::{ForeignFormat, ReadError};
 pub(crate) enum Dialect {
     OpenAi,
     Anthropic,
+    Responses,
 }
 
 /// Whether a source is a log of Inspect packed as a zip archive.
@@ -32,9 +33,6 @@ pub(crate) fn foreign(values: &[Value<'_>]) -> Option<ForeignFormat> {
     let first = match values {
         [one] if one.is_array() => {
             let first = one.elements().next()?;
-            if first.get("request").is_some_and(|request| request.has("input")) {
-                return Some(ForeignFormat::OpenAiResponses);
-            }
             if first.has("parts") {
                 return Some(ForeignFormat::Gemini);
             }
@@ -64,8 +62,6 @@ fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
         || kind_is(&["file-history-snapshot"])
     {
         Some(F::ClaudeCode)
-    } else if kind_is(&["session_meta", "response_item", "turn_context", "event_msg"]) && has(&["payload"]) {
-        Some(F::CodexRollout)
     } else if has(&["contents"])
         || keys.get("history").is_some_and(|list| first_has(list, "parts"))
         || keys.get("context").is_some_and(|list| first_has(list, "parts"))
@@ -97,14 +93,8 @@ fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
         })
     {
         Some(F::Goose)
-    } else if has(&["input"]) && !has(&["messages"])
-        || kind_is(&["message", "function_call", "function_call_output", "reasoning"])
-            && !has(&["content", "usage"])
-            && !has(&["parentId"])
-        || keys.get("object").is_some_and(|object| object.is_text("response"))
-    {
-        Some(F::OpenAiResponses)
-    } else if has(&["choices"]) && !has(&["messages"])
+    } else if keys.get("object").is_some_and(|object| object.is_text("response"))
+        || has(&["choices"]) && !has(&["messages"])
         || kind_is(&["message"]) && has(&["content", "usage"])
         || has(&["candidates"])
         || has(&["output", "stopReason"])
@@ -198,7 +188,7 @@ fn mark(message: Value<'_>, look_inside: bool) -> Option<Mark> {
         return Some(Mark::Shape(unsupported(ForeignFormat::Gemini)));
     }
     if role.is_none() && kind.is_some() {
-        return Some(Mark::Shape(unsupported(ForeignFormat::OpenAiResponses)));
+        return Some(Mark::Shape(Ok(Dialect::Responses)));
     }
     if let Some(call) = tool_calls.and_then(|calls| calls.elements().next()) {
         // Inspect names the function where chat completions hold an object.
@@ -235,7 +225,7 @@ fn by_block(block: Value<'_>) -> Option<Verdict> {
     } else if GOOSE.contains(&kind) {
         Some(unsupported(ForeignFormat::Goose))
     } else if kind.starts_with(b"input_") || kind == b"output_text" {
-        Some(unsupported(ForeignFormat::OpenAiResponses))
+        Some(Ok(Dialect::Responses))
     } else {
         None
     }

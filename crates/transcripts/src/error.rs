@@ -67,6 +67,12 @@ pub enum ReadError {
         /// Index of the message.
         message: usize,
     },
+    /// The request holds only what is new: the rest of the conversation is kept by the provider, so that neither
+    /// its size nor a summary of it can be told from the file.
+    #[error(
+        "the request continues a conversation that the provider keeps; the file holds its newest part only"
+    )]
+    HistoryOnServer,
     /// An Epitome JSON of a version that this release does not know.
     #[error("Epitome JSON version {version}; this release reads version 1")]
     UnknownVersion {

@@ -30,6 +30,10 @@ struct Reply {
     is_chat: bool,
     /// Of an Anthropic message.
     blocks: BTreeMap<u64, Block>,
+    /// Of the Responses API: the whole reply, which the last event repeats.
+    response: Option<Vec<u8>>,
+    /// Its items so far, where no event has repeated it.
+    items: Vec<Vec<u8>>,
     /// The fields of the usage, the newest of each name.
     usage: BTreeMap<String, Vec<u8>>,
 }
@@ -54,6 +58,7 @@ impl Reply {
             .faults
             .pick(event, ["choices", "type", "index", "content_block", "delta", "message", "usage"]);
         self.take_usage(usage.or_else(|| message?.get("usage")));
+        self.take_response(event, kind);
         if let Some(choices) = choices {
             self.is_chat = true;
             if let Some(delta) = choices.elements().next().and_then(|choice| choice.get("delta")) {
@@ -81,6 +86,20 @@ impl Reply {
         }
     }
 
+    fn take_response(&mut self, event: Value<'_>, kind: Option<Value<'_>>) {
+        let is = |name: &str| kind.is_some_and(|kind| kind.is_text(name));
+        let [response, item] = self.faults.pick(event, ["response", "item"]);
+        if is("response.completed") || is("response.done") || is("response.incomplete") {
+            let whole = response.filter(|response| response.get("output").is_some_and(Value::is_array));
+            self.response = whole.map(|response| response.bytes().to_vec()).or(self.response.take());
+            self.take_usage(response.and_then(|response| response.get("usage")));
+        } else if is("response.output_item.done")
+            && let Some(item) = item
+        {
+            self.items.push(item.bytes().to_vec());
+        }
+    }
+
     fn take_usage(&mut self, usage: Option<Value<'_>>) {
         for (key, value) in usage.into_iter().flat_map(Value::fields) {
             let key = self.faults.text.decode(key).into_owned();
@@ -104,7 +123,10 @@ impl Reply {
     }
 
     fn whole(self) -> Option<Vec<u8>> {
-        if !self.is_chat && self.blocks.is_empty() {
+        if let Some(response) = self.response {
+            return Some(response);
+        }
+        if !self.is_chat && self.blocks.is_empty() && self.items.is_empty() {
             return None;
         }
         Some(object(|out| {
@@ -112,6 +134,8 @@ impl Reply {
                 let message = self.chat_message();
                 let choice = object(|out| out.raw("message", &message));
                 out.array("choices", |list| list.raw(&choice));
+            } else if !self.items.is_empty() {
+                out.array("output", |list| self.items.iter().for_each(|item| list.raw(item)));
             } else {
                 let blocks = array(|list| self.blocks.values().for_each(|block| list.raw(&block.whole())));
                 out.raw("content", &blocks);
@@ -210,6 +234,28 @@ mod tests {
         assert_eq!(
             reply,
             r#"{"content":[{"type":"thinking","signature":"c2ln","thinking":"So"},{"id":"t","name":"f","type":"tool_use","input":{"a":[1]}}],"usage":{"input_tokens":5,"output_tokens":9}}"#
+        );
+    }
+
+    #[test]
+    fn events_become_a_response() {
+        let item = r#"{"type":"response.output_item.done","output_index":0,"item":{"type":"message","role":"assistant","content":[]}}"#;
+        let created = r#"{"type":"response.created","response":{"id":"r","output":[]}}"#;
+        assert_eq!(
+            assembled(&[
+                created,
+                item,
+                r#"{"type":"response.completed","response":{"usage":{"input_tokens":4}}}"#
+            ]),
+            r#"{"output":[{"type":"message","role":"assistant","content":[]}],"usage":{"input_tokens":4}}"#
+        );
+        assert_eq!(
+            assembled(&[
+                created,
+                item,
+                r#"{"type":"response.completed","response":{"id":"r","output":[7]}}"#
+            ]),
+            r#"{"id":"r","output":[7]}"#
         );
     }
 

@@ -15,23 +15,35 @@ pub enum Format {
     OpenAiChat,
     /// Anthropic Messages: an array of messages, a request, or a list of exchanges.
     AnthropicMessages,
+    /// OpenAI Responses: a list of items, a request, or a log of requests.
+    OpenAiResponses,
     /// A session file of the coding agent pi, in JSON Lines.
     PiSession,
+    /// A rollout file of Codex, in JSON Lines.
+    CodexRollout,
 }
 
 impl Format {
     /// Every format, in the order in which they are listed to people.
-    pub const ALL: [Self; 4] =
-        [Self::EpitomeJson, Self::OpenAiChat, Self::AnthropicMessages, Self::PiSession];
+    pub const ALL: [Self; 6] = [
+        Self::EpitomeJson,
+        Self::OpenAiChat,
+        Self::OpenAiResponses,
+        Self::AnthropicMessages,
+        Self::PiSession,
+        Self::CodexRollout,
+    ];
 
-    /// The stable name: `epitome`, `openai-chat`, `anthropic`, `pi`.
+    /// The stable name: `epitome`, `openai-chat`, `openai-responses`, `anthropic`, `pi`, `codex`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::EpitomeJson => "epitome",
             Self::OpenAiChat => "openai-chat",
             Self::AnthropicMessages => "anthropic",
+            Self::OpenAiResponses => "openai-responses",
             Self::PiSession => "pi",
+            Self::CodexRollout => "codex",
         }
     }
 }
@@ -44,7 +56,7 @@ impl fmt::Display for Format {
 
 /// A name is not that of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not a format; the formats are epitome, openai-chat, anthropic and pi")]
+#[error("not a format; the formats are epitome, openai-chat, openai-responses, anthropic, pi and codex")]
 pub struct FormatNameError;
 
 impl FromStr for Format {
@@ -63,10 +75,6 @@ pub enum ForeignFormat {
     ClaudeCode,
     /// What Claude Code prints as `stream-json`.
     ClaudeStreamJson,
-    /// A rollout file of Codex.
-    CodexRollout,
-    /// Items of the OpenAI Responses API.
-    OpenAiResponses,
     /// Contents of the Gemini API or of its command line.
     Gemini,
     /// A Bedrock Converse request.
@@ -96,8 +104,6 @@ impl ForeignFormat {
         match self {
             Self::ClaudeCode => "Claude Code session",
             Self::ClaudeStreamJson => "Claude Code stream-json",
-            Self::CodexRollout => "Codex rollout",
-            Self::OpenAiResponses => "OpenAI Responses",
             Self::Gemini => "Gemini",
             Self::BedrockConverse => "Bedrock Converse",
             Self::SweAgent => "SWE-agent trajectory",

@@ -4,6 +4,7 @@
 mod anthropic;
 mod assembly;
 mod call_id;
+mod codex;
 mod container;
 mod conversation;
 mod detect;
@@ -18,10 +19,12 @@ mod media;
 mod model;
 mod note;
 mod openai_chat;
+mod openai_responses;
 mod pi;
 mod read;
 mod repair;
 mod session;
+mod source_id;
 mod write;
 
 pub use error::{ReadError, WriteError};

@@ -72,6 +72,16 @@ pub enum Note {
     },
     /// The last request's reply is in a form that cannot be read; the conversation ends before it.
     ReplyNotRead,
+    /// Items that only refer to what the provider keeps; how large that is cannot be known.
+    OnServer {
+        /// How many.
+        count: u64,
+    },
+    /// Turns that the user took back; they are not sent any more.
+    RolledBack {
+        /// How many records.
+        count: u64,
+    },
     /// Items of a kind that is not known; they are kept as they are.
     UnknownItems {
         /// How many.
@@ -110,6 +120,10 @@ impl fmt::Display for Note {
                 write!(f, "{requests} requests repeat the history; the last one counts")
             }
             Self::ReplyNotRead => f.write_str("the last reply is in a form that cannot be read"),
+            Self::OnServer { count } => {
+                write!(f, "{count} items are kept by the provider; their size is not known")
+            }
+            Self::RolledBack { count } => write!(f, "{count} records belong to turns that were taken back"),
             Self::UnknownItems { count } => {
                 write!(f, "{count} items of a kind that is not known are kept as they are")
             }

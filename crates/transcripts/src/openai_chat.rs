@@ -4,8 +4,8 @@ mod blocks;
 mod encode;
 mod read;
 
-pub(crate) use encode::{encode, encode_tools};
-pub(crate) use read::{read, reply_message};
+pub(crate) use encode::{arguments_text, encode, encode_tools};
+pub(crate) use read::{arguments, read, reply_message};
 
-/// Whose thinking and state this format's own extensions hold.
-const CUSTOM_CALL: &str = "openai_chat.custom_call";
+/// State of a call whose input is free text. The Responses API has such calls too.
+pub(crate) const CUSTOM_CALL: &str = "openai_chat.custom_call";

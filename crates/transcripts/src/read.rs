@@ -9,7 +9,8 @@ use crate::conversation::{Conversation, REPLY_FIELD, conversations};
 use crate::detect::{Dialect, dialect, foreign, foreign_record, is_inspect_archive, is_pi};
 use crate::json::{Found, Source, Value, Values};
 use crate::{
-    ForeignFormat, Format, Note, ReadError, Session, anthropic, epitome_json, event_stream, openai_chat, pi,
+    ForeignFormat, Format, Note, ReadError, Session, anthropic, codex, epitome_json, event_stream,
+    openai_chat, openai_responses, pi,
 };
 
 /// How to read.
@@ -95,17 +96,27 @@ fn map(
         Some(Format::PiSession) if !is_pi(values) => {
             return Err(ReadError::NotThisFormat { format: Format::PiSession });
         }
+        Some(Format::CodexRollout) if !codex::is_rollout(values) => {
+            return Err(ReadError::NotThisFormat { format: Format::CodexRollout });
+        }
         Some(Format::EpitomeJson) if !is_epitome => {
             return Err(ReadError::NotThisFormat { format: Format::EpitomeJson });
         }
         Some(format) => Some(format),
         None if is_epitome => Some(Format::EpitomeJson),
         None if is_pi(values) => Some(Format::PiSession),
+        None if codex::is_rollout(values) => Some(Format::CodexRollout),
         None => match foreign(values) {
             Some(format) => return Err(ReadError::NotSupportedYet { format }),
+            None if openai_responses::is_log(values) || openai_responses::holds_items(values) => {
+                Some(Format::OpenAiResponses)
+            }
             None => None,
         },
     };
+    if format == Some(Format::CodexRollout) {
+        return Ok((Format::CodexRollout, Container::Codex(codex::read(source, values, assembly)?)));
+    }
     if format == Some(Format::PiSession) {
         return Ok((Format::PiSession, Container::Pi(pi::read(source, values, assembly)?)));
     }
@@ -114,7 +125,6 @@ fn map(
         (Some(first), Some(last)) if assembly.is_damaged() => first.range().start..last.range().end,
         _ => start..source.bytes().len(),
     };
-    let found = conversations(values, whole);
     let stray = values.iter().filter(|value| !value.is_object() && !value.is_array()).count();
     assembly.note_count(stray as u64, |count| Note::StrayValues { count });
     let unknown = || match (format, foreign_record(values)) {
@@ -122,22 +132,31 @@ fn map(
         (None, Some(format)) => ReadError::NotSupportedYet { format },
         (None, None) => ReadError::UnknownFormat,
     };
-    let conversation = choose(found, options.conversation, unknown)?;
+    let responses = |assembly: &mut Assembly, whole: Range<usize>| {
+        let list = openai_responses::read(values, whole, options.conversation, assembly, unknown)?;
+        Ok((Format::OpenAiResponses, Container::Responses(list)))
+    };
+    if format == Some(Format::OpenAiResponses) {
+        return responses(assembly, whole);
+    }
+    let conversation = choose(conversations(values, whole.clone()), options.conversation, unknown)?;
     let format = match format {
         Some(format) => format,
         None => match dialect(&conversation)? {
             Dialect::OpenAi => Format::OpenAiChat,
             Dialect::Anthropic => Format::AnthropicMessages,
+            Dialect::Responses => return responses(assembly, whole),
         },
     };
     read_list(conversation, format, assembly)
 }
 
-fn choose<'a>(
-    mut found: Vec<Conversation<'a>>,
+/// The wanted one of the conversations that were found.
+pub(crate) fn choose<C>(
+    mut found: Vec<C>,
     wanted: Option<usize>,
     unknown: impl FnOnce() -> ReadError,
-) -> Result<Conversation<'a>, ReadError> {
+) -> Result<C, ReadError> {
     let count = found.len();
     match wanted {
         _ if count == 0 => Err(unknown()),
@@ -189,7 +208,7 @@ fn reply_message(reply: Value<'_>, format: Format, assembly: &mut Assembly) -> R
     match format {
         Format::AnthropicMessages => anthropic::reply_message(reply, is_in_source, assembly),
         Format::OpenAiChat => openai_chat::reply_message(reply, assembly),
-        Format::EpitomeJson | Format::PiSession => Ok(()),
+        Format::EpitomeJson | Format::OpenAiResponses | Format::PiSession | Format::CodexRollout => Ok(()),
     }
 }
 

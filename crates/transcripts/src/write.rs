@@ -7,7 +7,7 @@ use epitome_loop::{Message, Role};
 use crate::container::{Container, List};
 use crate::loss::{Loss, Losses};
 use crate::session::Original;
-use crate::{Format, Session, WriteError, anthropic, epitome_json, openai_chat, pi};
+use crate::{Format, Session, WriteError, anthropic, codex, epitome_json, openai_chat, openai_responses, pi};
 
 /// What a session is to become.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ pub(crate) enum Piece {
 /// byte, and what stands around the messages stays as it is. Without a summary, with everything kept and
 /// nothing changed, the output equals the input. Otherwise, of a log of requests the newest request is
 /// written, with its reply as the last message. In another format everything is encoded anew, and the report
-/// counts what did not fit.
+/// counts what did not fit; the two formats that are made of OpenAI's items share them as they stand.
 ///
 /// # Errors
 /// [`WriteError`] when the replacement is not one of this session.
@@ -70,7 +70,9 @@ pub fn write(
         return Ok((session.source.to_vec(), WriteReport { verbatim, ..WriteReport::default() }));
     }
     let mut losses = Losses::default();
-    let pieces = pieces(session, replacement, format == session.format);
+    // Both formats of OpenAI are made of the same items, so those stay byte for byte too.
+    let shares_items = [format, session.format].into_iter().all(openai_responses::is_item_format);
+    let pieces = pieces(session, replacement, format == session.format || shares_items);
     let mut report = WriteReport::default();
     for piece in &pieces {
         match piece {
@@ -82,7 +84,13 @@ pub fn write(
     }
     let bytes = match (&*session.container, format == session.format) {
         (Container::List(list), true) => write_list(session, list, pieces, &mut losses),
+        (Container::Responses(file), true) => {
+            openai_responses::write_kept(session, file, pieces, &mut losses)
+        }
         (Container::Pi(file), true) => pi::write_kept(session, file, pieces, &mut losses),
+        (Container::Codex(file), true) => codex::write_kept(session, file, pieces, &mut losses),
+        _ if format == Format::OpenAiResponses => openai_responses::write_new(session, pieces, &mut losses),
+        _ if format == Format::CodexRollout => codex::write_new(session, pieces, &mut losses),
         _ => write_new(session, &items(pieces), format, &mut losses),
     };
     report.losses = losses.into_list();
@@ -139,8 +147,13 @@ fn pieces(session: &Session, replacement: &Replacement<'_>, verbatim: bool) -> V
 }
 
 /// Whether a message is a summary that the source marks as one.
-fn is_earlier_summary(session: &Session, index: usize) -> bool {
-    let derived = session.leading_system..session.leading_system + session.derived_prefix;
+pub(crate) fn is_earlier_summary(session: &Session, index: usize) -> bool {
+    let end = session.leading_system + session.derived_prefix;
+    let derived = match session.format {
+        // Codex keeps words of the user before its summary.
+        Format::CodexRollout => end.saturating_sub(1).max(session.leading_system)..end,
+        _ => session.leading_system..end,
+    };
     derived.contains(&index) && session.origins.get(index).is_some_and(|origin| origin.original.is_some())
 }
 
@@ -173,7 +186,7 @@ fn items(pieces: Vec<Piece>) -> Vec<Item> {
 }
 
 /// An element of the list that is written.
-enum Element {
+pub(crate) enum Element {
     Original(Original),
     Encoded(Vec<u8>),
 }
@@ -201,7 +214,10 @@ fn write_list(session: &Session, list: &List, pieces: Vec<Piece>, losses: &mut L
                 let encoded = match session.format {
                     Format::AnthropicMessages => anthropic::encode(&items, true, losses),
                     Format::OpenAiChat => openai_chat::encode(&items, true, losses),
-                    Format::EpitomeJson | Format::PiSession => epitome_json::encode(&items),
+                    Format::EpitomeJson
+                    | Format::OpenAiResponses
+                    | Format::PiSession
+                    | Format::CodexRollout => epitome_json::encode(&items),
                 };
                 elements.extend(encoded.into_iter().map(Element::Encoded));
             }
@@ -230,7 +246,7 @@ fn leading_system(items: Vec<Item>, system: &mut Vec<Item>) -> Vec<Item> {
 }
 
 /// The elements with what stood between them in the source, so that an indented list stays indented.
-fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> {
+pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> {
     let text = |range: Range<usize>| source.get(range).unwrap_or_default();
     let (lead, trail, between) = match list.elements.as_slice() {
         [] => (text(list.inside.clone()), &b""[..], None),
@@ -280,7 +296,12 @@ fn neighbors(list: &List, before: Option<&Original>, after: Option<&Original>) -
     (next.start == after.range.start).then_some(before.range.end..after.range.start)
 }
 
-fn apply(source: &[u8], document: Range<usize>, mut edits: Vec<(Range<usize>, Vec<u8>)>) -> Vec<u8> {
+/// A part of the source with stretches of it replaced.
+pub(crate) fn apply(
+    source: &[u8],
+    document: Range<usize>,
+    mut edits: Vec<(Range<usize>, Vec<u8>)>,
+) -> Vec<u8> {
     edits.sort_by_key(|(range, _)| range.start);
     let mut out = Vec::new();
     let mut at = document.start;
@@ -298,7 +319,9 @@ fn write_new(session: &Session, items: &[Item], format: Format, losses: &mut Los
     use crate::json::object;
     let model = session.model.as_ref();
     match format {
-        Format::EpitomeJson => epitome_json::encode_document(model, &session.tools, items),
+        Format::EpitomeJson | Format::OpenAiResponses | Format::CodexRollout => {
+            epitome_json::encode_document(model, &session.tools, items)
+        }
         Format::PiSession => pi::write_new(session, items, losses),
         Format::OpenAiChat => object(|out| {
             if let Some(model) = model {

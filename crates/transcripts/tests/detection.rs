@@ -16,6 +16,11 @@ fn supported_formats_are_found() {
         ("[]", Format::OpenAiChat),
         ("\u{feff}[{\"role\":\"user\",\"content\":\"hi\"}]", Format::OpenAiChat),
         (r#"{"messages":[{"role":"user","content":"hi"}],"model":"gpt-5"}"#, Format::OpenAiChat),
+        (r#"{"input":"hi","messages":[{"role":"user","content":"hi"}]}"#, Format::OpenAiChat),
+        (
+            "{\"request\":{\"input\n{\"request\":{\"input\":\"hi\"},\"response\":{\"output\":[]}}",
+            Format::OpenAiResponses,
+        ),
         (r#"{"role":"user","content":"hi"}"#, Format::OpenAiChat),
         (
             "{\"role\":\"user\",\"content\":\"hi\"}\r\n{\"role\":\"assistant\",\"content\":\"ho\"}\r\n",
@@ -43,6 +48,32 @@ fn supported_formats_are_found() {
             Format::OpenAiChat,
         ),
         (r#"{"epitome":1,"messages":[]}"#, Format::EpitomeJson),
+        (r#"{"model":"gpt-5","input":[{"role":"user","content":"x"}]}"#, Format::OpenAiResponses),
+        (r#"{"model":"gpt-5","input":"x"}"#, Format::OpenAiResponses),
+        (r#"[{"role":"user","content":[{"type":"input_text","text":"x"}]}]"#, Format::OpenAiResponses),
+        (
+            r#"[{"role":"user","content":"x"},{"type":"function_call","call_id":"c"}]"#,
+            Format::OpenAiResponses,
+        ),
+        (r#"{"type":"message","role":"user","content":"x"}"#, Format::OpenAiResponses),
+        (
+            "{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\"}\n{\"type\":\"reasoning\",\"summary\":[]}",
+            Format::OpenAiResponses,
+        ),
+        (r#"[{"uri":"u","request":{"input":"x"},"response":{"output":[]}}]"#, Format::OpenAiResponses),
+        (
+            r#"{"messages":[{"role":"user","content":[{"type":"input_text","text":"x"}]}]}"#,
+            Format::OpenAiResponses,
+        ),
+        (r#"{"timestamp":"t","type":"session_meta","payload":{}}"#, Format::CodexRollout),
+        (
+            "{\"timestamp\":\"t\",\"type\":\"sess\n{\"type\":\"response_item\",\"payload\":{\"type\":\"reasoning\"}}",
+            Format::CodexRollout,
+        ),
+        (
+            "{\"id\":\"i\",\"timestamp\":\"t\",\"instructions\":null}\n{\"type\":\"message\",\"role\":\"user\",\"content\":[]}",
+            Format::CodexRollout,
+        ),
     ] {
         assert_eq!(format_of(source), Ok(format), "{source}");
     }
@@ -60,10 +91,6 @@ fn foreign_formats_are_named() {
             F::ClaudeCode,
         ),
         (r#"{"type":"system","subtype":"init","tools":[]}"#, F::ClaudeStreamJson),
-        (r#"{"timestamp":"t","type":"session_meta","payload":{}}"#, F::CodexRollout),
-        (r#"{"model":"gpt-5","input":[{"role":"user","content":"x"}]}"#, F::OpenAiResponses),
-        (r#"[{"role":"user","content":[{"type":"input_text","text":"x"}]}]"#, F::OpenAiResponses),
-        (r#"[{"role":"user","content":"x"},{"type":"function_call","call_id":"c"}]"#, F::OpenAiResponses),
         (r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#, F::Gemini),
         (r#"[{"role":"user","parts":[{"text":"x"}]}]"#, F::Gemini),
         (
@@ -85,6 +112,7 @@ fn foreign_formats_are_named() {
         (r#"{"schema_version":"1","steps":[]}"#, F::Atif),
         (r#"{"choices":[{"message":{"role":"assistant","content":"x"}}]}"#, F::ReplyAlone),
         (r#"{"type":"message","role":"assistant","content":[],"usage":{}}"#, F::ReplyAlone),
+        (r#"{"id":"resp_1","object":"response","output":[]}"#, F::ReplyAlone),
     ] {
         assert_eq!(format_of(source), Err(ReadError::NotSupportedYet { format }), "{source}");
     }
@@ -110,7 +138,7 @@ fn a_format_that_was_asked_for_is_not_guessed() {
     let read_as =
         |format| read(source, &ReadOptions { format: Some(format), conversation: None }, &mut |_| {});
     assert_eq!(read_as(Format::AnthropicMessages).unwrap().format(), Format::AnthropicMessages);
-    for format in [Format::PiSession, Format::EpitomeJson] {
+    for format in [Format::PiSession, Format::CodexRollout, Format::EpitomeJson] {
         assert_eq!(read_as(format).unwrap_err(), ReadError::NotThisFormat { format });
     }
 }

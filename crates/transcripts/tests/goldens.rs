@@ -43,14 +43,15 @@ fn fixtures_read_and_write_as_expected() {
             let (translated, report) = write(&repaired, &whole, format).unwrap();
             let read_back = ReadOptions { format: Some(format), conversation: None };
             read(&translated, &read_back, &mut |_| {}).unwrap();
-            let extension = if format == Format::PiSession { "jsonl" } else { "json" };
+            let is_lines = matches!(format, Format::PiSession | Format::CodexRollout);
+            let extension = if is_lines { "jsonl" } else { "json" };
             let mut text = losses(&report);
             text.push_str(&String::from_utf8(translated).unwrap());
             expect(&name, &format!("to-{format}.{extension}"), text.as_bytes());
         }
         checked += 1;
     }
-    assert!(checked >= 11, "fixtures are missing");
+    assert!(checked >= 19, "fixtures are missing");
 }
 
 #[test]
@@ -135,6 +136,15 @@ fn view(session: &Session) -> String {
     }
     for tool in session.tools().iter() {
         writeln!(text, "tool {}", tool.as_str()).unwrap();
+    }
+    if let Some(cwd) = session.cwd() {
+        writeln!(text, "in {}", cwd.as_str()).unwrap();
+    }
+    if let Some(time) = session.last_timestamp() {
+        writeln!(text, "at {}", time.as_str()).unwrap();
+    }
+    if let Some(window) = session.context_window() {
+        writeln!(text, "window {window}").unwrap();
     }
     writeln!(text, "system {}, derived {}", session.leading_system(), session.derived_prefix()).unwrap();
     if let Some(usage) = session.reported_usage() {

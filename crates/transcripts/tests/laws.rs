@@ -84,6 +84,39 @@ fn pi(said: &Said) -> Value {
     json!({"type": "message", "timestamp": "2026-01-01T00:00:00.000Z", "message": message})
 }
 
+/// The items of the Responses API; what the model says in one go takes several.
+fn items(said: &Said) -> Vec<Value> {
+    let message = |role: &str, kind: &str, text: &str| json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]});
+    match said {
+        Said::System(text) => vec![message("developer", "input_text", text)],
+        Said::User(text) => vec![json!({"role": "user", "content": text})],
+        Said::Model(text, ids) => {
+            let call =
+                |id: &String| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": text});
+            let thought =
+                json!({"type": "reasoning", "id": "rs", "summary": [], "encrypted_content": "c2VhbA=="});
+            let said = message("assistant", "output_text", text);
+            [thought, said].into_iter().chain(ids.iter().map(call)).collect()
+        }
+        Said::Result(id, text) => {
+            vec![json!({"type": "function_call_output", "call_id": id, "output": text})]
+        }
+        Said::Nothing(true) => vec![json!({"role": "user", "content": ""})],
+        Said::Nothing(false) => vec![json!({"type": "web_search_call", "id": "ws", "status": "completed"})],
+    }
+}
+
+/// A rollout of Codex, with events between the items.
+fn codex(said: &[Said]) -> Vec<u8> {
+    let record = |kind: &str, payload: Value| json!({"timestamp": "2026-01-01T00:00:00.000Z", "type": kind, "payload": payload});
+    let mut records = vec![record("session_meta", json!({"id": "x", "base_instructions": {"text": "s"}}))];
+    for item in said.iter().flat_map(items) {
+        records.push(record("response_item", item));
+        records.push(record("event_msg", json!({"type": "agent_message"})));
+    }
+    records.iter().map(|record| format!("{record}\n")).collect::<String>().into_bytes()
+}
+
 /// The records of a pi session, each naming the one before it.
 fn pi_tree(said: &[Said]) -> Vec<u8> {
     let mut session = b"{\"type\":\"session\",\"version\":3,\"id\":\"x\",\"cwd\":\"/\"}\n".to_vec();
@@ -106,6 +139,8 @@ fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
     let claude =
         json!({"system": "s", "max_tokens": 9, "messages": list(anthropic), "tools": [{"input_schema": {}}]});
     let lines = list(openai).iter().map(Value::to_string).collect::<Vec<_>>().join("\n").into_bytes();
+    let input: Vec<Value> = said.iter().flat_map(items).collect();
+    let responses = json!({"model": "gpt-5", "instructions": "s", "input": input, "top_p": 1.50});
     let mut session = b"{\"type\":\"session\",\"id\":\"x\",\"cwd\":\"/\"}\n".to_vec();
     for record in list(pi) {
         session.extend(serde_json::to_vec(&record).unwrap());
@@ -120,6 +155,9 @@ fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
         lines,
         session,
         pi_tree(said),
+        text(&responses).unwrap(),
+        text(&json!(input)).unwrap(),
+        codex(said),
         translated,
     ]
 }
@@ -133,15 +171,27 @@ fn parse(bytes: &[u8]) -> Session {
     read(bytes, &ReadOptions::default(), &mut |_| {}).unwrap()
 }
 
-/// The messages as the format of a session can hold them: chat completions do not mark errors.
+/// The messages as the format of a session can hold them: those of OpenAI do not mark errors, and where messages are
+/// made of items, what the model says in a row is one message.
 fn held(session: &Session, messages: Vec<Message>) -> Vec<Message> {
-    let unmarked = |message| match message {
-        Message::ToolResult { blocks, tool_use_id, .. } if session.format() == Format::OpenAiChat => {
-            Message::ToolResult { blocks, tool_use_id, is_error: false }
+    let of_items = matches!(session.format(), Format::OpenAiResponses | Format::CodexRollout);
+    let mut held: Vec<Message> = Vec::new();
+    for message in messages {
+        match (held.last_mut(), message) {
+            (_, Message::ToolResult { blocks, tool_use_id, .. })
+                if of_items || session.format() == Format::OpenAiChat =>
+            {
+                held.push(Message::ToolResult { blocks, tool_use_id, is_error: false });
+            }
+            (Some(Message::Assistant { blocks: said, .. }), Message::Assistant { blocks, .. })
+                if of_items =>
+            {
+                *said = said.iter().chain(blocks.iter()).cloned().collect();
+            }
+            (_, message) => held.push(message),
         }
-        other => other,
-    };
-    messages.into_iter().map(unmarked).collect()
+    }
+    held
 }
 
 /// Why the order of messages is not one that providers accept.

@@ -14,7 +14,7 @@ use super::pool::Pool;
 use super::recognize::Content;
 use super::scoring::Conversation;
 use super::statement::{ASSISTANT_MARK, Origin, Place, Statement};
-use super::statements::{each_statement, is_code_like, is_tool_output, split_label};
+use super::statements::{each_statement, is_code_like, is_put_there, is_tool_output, split_label};
 use super::values::{Value, ValueKind, ValueKinds};
 use super::words::{Key, KeyMap, KeySet, key};
 
@@ -200,6 +200,7 @@ impl<'t> Reader<'t> {
             self.read_answer(text);
             return;
         }
+        let origin = if origin == Origin::User && is_put_there(text) { Origin::System } else { origin };
         each_statement(text, |statement, is_quotation| {
             let place = Place::in_message(self.message, self.line);
             self.line += 1;

@@ -227,6 +227,23 @@ pub(crate) fn is_tool_output(text: &str) -> bool {
     TOOL_OUTPUT_OPENINGS.iter().any(|opening| text.trim_start().starts_with(opening))
 }
 
+/// The elements in which coding agents put standing instructions and facts about the machine before the user's words.
+const PUT_THERE: [&str; 4] =
+    ["environment_context", "user_instructions", "system-reminder", "permissions instructions"];
+
+/// Whether a text that carries the user's name was put there by the program: project instructions, or where it runs.
+/// Its rules hold, but it is not what the user came for.
+pub(crate) fn is_put_there(text: &str) -> bool {
+    let text = text.trim();
+    let is_whole = |name: &&str| {
+        let inner = text.strip_prefix('<').and_then(|rest| rest.strip_prefix(*name)?.strip_prefix('>'));
+        inner.is_some_and(|inner| {
+            inner.strip_suffix('>').is_some_and(|rest| rest.ends_with(&format!("</{name}")))
+        })
+    };
+    text.starts_with("# AGENTS.md instructions") || PUT_THERE.iter().any(is_whole)
+}
+
 /// `2026-11-30 12:00:00 ERROR ...`, `[12:00:00.123] ...`: a time to the second opens the line.
 fn is_log_line(line: &str) -> bool {
     let is_of_time = |byte: &u8| byte.is_ascii_digit() || b"[-/:T.,+Z ".contains(byte);

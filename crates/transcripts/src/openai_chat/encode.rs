@@ -19,17 +19,19 @@ pub(crate) fn encode(items: &[Item], same: bool, losses: &mut Losses) -> Vec<Vec
     items.iter().filter_map(|item| encoder.message(&item.message)).collect()
 }
 
-/// Tool definitions. Those of Anthropic become functions; others that are no functions are left out.
+/// Tool definitions. Those of Anthropic and of the Responses API become functions; others that are no functions
+/// are left out.
 pub(crate) fn encode_tools(tools: &[RawJson], losses: &mut Losses) -> Vec<Vec<u8>> {
     let encoded = tools.iter().map(|tool| {
         let source = Source::small(tool.as_str().as_bytes());
         let value = source.whole();
-        let ([function, name, description, schema], _) =
-            value.pick(["function", "name", "description", "input_schema"]);
+        let ([function, name, description, schema, parameters, kind], _) =
+            value.pick(["function", "name", "description", "input_schema", "parameters", "type"]);
         if function.is_some() {
             return Some(source.bytes().to_vec());
         }
-        let (Some(name), Some(schema)) = (name, schema) else {
+        let parameters = parameters.filter(|_| kind.is_some_and(|kind| kind.is_text("function")));
+        let (Some(name), Some(schema)) = (name, schema.or(parameters)) else {
             losses.add(LossKind::Tool);
             return None;
         };
@@ -155,7 +157,7 @@ impl Encoder<'_> {
         out.text("type", "function");
         out.object("function", |out| {
             out.text("name", &call.name);
-            out.text("arguments", &arguments(call.input.as_ref()));
+            out.text("arguments", &arguments_text(call.input.as_ref()));
         });
     }
 
@@ -275,7 +277,7 @@ fn refusal(block: &Block) -> Option<&str> {
 }
 
 /// The string that the arguments were read from: the text of a JSON string, anything else as it stands.
-fn arguments(input: Option<&RawJson>) -> String {
+pub(crate) fn arguments_text(input: Option<&RawJson>) -> String {
     let Some(input) = input else { return "{}".to_owned() };
     let source = Source::small(input.as_str().as_bytes());
     let value = source.whole();

@@ -140,7 +140,7 @@ fn tool_call(call: Value<'_>, faults: &mut Faults) -> Block {
 
 /// Arguments are a string that need not be JSON. A string that is itself a JSON string is quoted once more,
 /// so that writing the text of a JSON string, and anything else as it stands, gives back the same string.
-fn arguments(arguments: Value<'_>, faults: &mut Faults) -> RawJson {
+pub(crate) fn arguments(arguments: Value<'_>, faults: &mut Faults) -> RawJson {
     if arguments.kind() != Kind::String {
         return raw_json(arguments.bytes(), &mut faults.text);
     }

@@ -1,0 +1,110 @@
+//! Content of message items and outputs of calls.
+
+use epitome_loop::{Audio, Block, Document, Image, Opaque, SharedText};
+
+use crate::faults::Faults;
+use crate::json::{Kind, Value, raw_json};
+use crate::media;
+
+/// The blocks of a content or an output: a string, a list of parts, one part, or nothing.
+pub(super) fn content(value: Option<Value<'_>>, faults: &mut Faults) -> Vec<Block> {
+    let Some(value) = value else { return Vec::new() };
+    match value.kind() {
+        Kind::Array => value.elements().filter_map(|part| self::part(part, faults)).collect(),
+        _ => part(value, faults).into_iter().collect(),
+    }
+}
+
+/// One part; nothing for empty text, which the API refuses.
+fn part(part: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    match part.kind() {
+        Kind::String => return text(faults.string(Some(part))),
+        Kind::Null => return None,
+        Kind::Object => {}
+        Kind::Array | Kind::Number | Kind::Bool => {
+            faults.unknown_items += 1;
+            return Some(opaque(part, None, faults));
+        }
+    }
+    let [kind, words, refusal, image, audio, stdout, stderr] =
+        faults.pick(part, ["type", "text", "refusal", "image_url", "input_audio", "stdout", "stderr"]);
+    let is = |name: &str| kind.is_some_and(|kind| kind.is_text(name));
+    let mapped = if is("input_text") || is("output_text") || is("text") {
+        return text(faults.string(words));
+    } else if is("refusal") {
+        return text(faults.string(refusal)).map(|block| match block {
+            Block::Text { text } => Block::Refusal { text },
+            other => other,
+        });
+    } else if is("input_image") || is("computer_screenshot") {
+        image.and_then(|image| self::image(image, faults))
+    } else if is("input_audio") {
+        audio.and_then(|audio| self::audio(audio, faults))
+    } else if is("input_file") {
+        file(part, faults)
+    } else if kind.is_none() && stdout.or(stderr).is_some() {
+        // What a shell command printed, in the output of a shell call.
+        let printed = [faults.string(stdout), faults.string(stderr)];
+        return text(printed.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"));
+    } else {
+        faults.unknown_items += 1;
+        None
+    };
+    Some(mapped.unwrap_or_else(|| opaque(part, kind, faults)))
+}
+
+/// A picture by address or by value; one that is only named by an id stays opaque.
+fn image(address: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    if let Some((media_type, data)) = media::data_address(address) {
+        let media_type = SharedText::from(media_type);
+        return Some(Block::Image(Image { media_type, url: SharedText::default(), data: Some(data) }));
+    }
+    if address.inner().starts_with(b"data:") {
+        faults.invalid_base64 += 1;
+        return None;
+    }
+    let url = faults.string(Some(address)).into();
+    Some(Block::Image(Image { media_type: SharedText::default(), url, data: None }))
+}
+
+fn audio(audio: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    let [data, format] = faults.pick(audio, ["data", "format"]);
+    let Some(data) = media::base64(data?) else {
+        faults.invalid_base64 += 1;
+        return None;
+    };
+    let media_type = format!("audio/{}", faults.string(format)).into();
+    Some(Block::Audio(Audio { media_type, data: Some(data) }))
+}
+
+/// A file by value; one by address or by id stays opaque.
+fn file(part: Value<'_>, faults: &mut Faults) -> Option<Block> {
+    let [data, name] = faults.pick(part, ["file_data", "filename"]);
+    let data = data?;
+    let (media_type, data) = match media::data_address(data) {
+        Some(found) => found,
+        None => match media::base64(data) {
+            Some(bytes) => (String::new(), bytes),
+            None => {
+                faults.invalid_base64 += 1;
+                return None;
+            }
+        },
+    };
+    Some(Block::Document(Document {
+        media_type: media_type.into(),
+        name: faults.string(name).into(),
+        data: Some(data),
+        text: SharedText::default(),
+    }))
+}
+
+pub(super) fn text(text: String) -> Option<Block> {
+    (!text.is_empty()).then(|| Block::text(text))
+}
+
+/// An item or a part kept as it stands.
+pub(super) fn opaque(value: Value<'_>, kind: Option<Value<'_>>, faults: &mut Faults) -> Block {
+    let kind = SharedText::from(faults.string(kind));
+    Block::Opaque(Opaque { kind, raw: raw_json(value.bytes(), &mut faults.text) })
+}
