@@ -23,6 +23,8 @@ pub(crate) struct Assembly {
     pub(crate) reported: Option<(usize, Usage)>,
     /// How many messages behind the leading system messages stem from an earlier compaction.
     pub(crate) derived_prefix: usize,
+    /// How many of them stand before the summary.
+    pub(crate) before_summary: usize,
     notes: Vec<Note>,
     unknown_items: u64,
     has_repaired_text: bool,
@@ -96,6 +98,7 @@ impl Assembly {
             model: self.model,
             leading_system,
             derived_prefix: self.derived_prefix,
+            before_summary: self.before_summary,
             reported_usage,
             notes: self.notes.into(),
             is_pristine,

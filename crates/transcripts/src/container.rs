@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::gemini::RecordFile;
 use crate::json::Value;
 use crate::pi::PiFile;
 
@@ -12,6 +13,18 @@ pub(crate) enum Container {
     List(List),
     /// The records of a pi session.
     Pi(PiFile),
+    /// The lines of a Gemini session.
+    GeminiRecords(RecordFile),
+}
+
+impl Container {
+    /// Whether what is sent has a system prompt and tools that are not in the source.
+    pub(crate) fn lacks_prompt(&self) -> bool {
+        match self {
+            Self::List(list) => list.lacks_prompt,
+            Self::Pi(_) | Self::GeminiRecords(_) => true,
+        }
+    }
 }
 
 /// A list of messages in a document.
@@ -29,6 +42,10 @@ pub(crate) struct List {
     pub(crate) system: Option<SystemField>,
     /// The field with a reply that has become one of the messages; it is left out of what is written.
     pub(crate) reply: Option<Range<usize>>,
+    /// Whether the elements are records of a Gemini session.
+    pub(crate) gemini_records: bool,
+    /// Whether what is sent has a system prompt and tools that are not in the document.
+    pub(crate) lacks_prompt: bool,
 }
 
 /// The field `system` of an Anthropic request.
@@ -49,8 +66,7 @@ impl List {
             inside: range.start + 1..range.end.saturating_sub(1),
             elements: elements.iter().map(|value| value.range()).collect(),
             in_array: true,
-            system: None,
-            reply: None,
+            ..Self::default()
         }
     }
 
@@ -61,8 +77,7 @@ impl List {
             document,
             elements: values.iter().map(|value| value.range()).collect(),
             in_array: false,
-            system: None,
-            reply: None,
+            ..Self::default()
         }
     }
 }

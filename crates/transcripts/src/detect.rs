@@ -9,6 +9,7 @@ use crate::{ForeignFormat, ReadError};
 pub(crate) enum Dialect {
     OpenAi,
     Anthropic,
+    Gemini,
 }
 
 /// Whether a source is a log of Inspect packed as a zip archive.
@@ -34,9 +35,6 @@ pub(crate) fn foreign(values: &[Value<'_>]) -> Option<ForeignFormat> {
             let first = one.elements().next()?;
             if first.get("request").is_some_and(|request| request.has("input")) {
                 return Some(ForeignFormat::OpenAiResponses);
-            }
-            if first.has("parts") {
-                return Some(ForeignFormat::Gemini);
             }
             first
         }
@@ -66,11 +64,8 @@ fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
         Some(F::ClaudeCode)
     } else if kind_is(&["session_meta", "response_item", "turn_context", "event_msg"]) && has(&["payload"]) {
         Some(F::CodexRollout)
-    } else if has(&["contents"])
-        || keys.get("history").is_some_and(|list| first_has(list, "parts"))
-        || keys.get("context").is_some_and(|list| first_has(list, "parts"))
-    {
-        Some(F::Gemini)
+    } else if kind_is(&["init"]) && has(&["session_id", "model"]) {
+        Some(F::GeminiStreamJson)
     } else if has(&["trajectory"]) && (has(&["history"]) || has(&["info"]))
         || has(&["trajectory_format", "messages"])
     {
@@ -155,6 +150,9 @@ pub(crate) fn dialect(conversation: &Conversation<'_>) -> Result<Dialect, ReadEr
     }
     let Some(object) = conversation.object else { return Ok(Dialect::OpenAi) };
     let keys = Keys::of(object);
+    if keys.get("contents").is_some() && keys.get("messages").is_none() {
+        return Ok(Dialect::Gemini);
+    }
     let anthropic_tools = keys.get("tools").is_some_and(|tools| first_has(tools, "input_schema"));
     let claude = keys.get("model").is_some_and(|model| model.inner().starts_with(b"claude"));
     let anthropic = ["system", "anthropic_version", "mcp_servers", "stop_sequences"];
@@ -195,7 +193,7 @@ fn mark(message: Value<'_>, look_inside: bool) -> Option<Mark> {
         "refusal",
     ]);
     if parts.is_some() {
-        return Some(Mark::Shape(unsupported(ForeignFormat::Gemini)));
+        return Some(Mark::Shape(Ok(Dialect::Gemini)));
     }
     if role.is_none() && kind.is_some() {
         return Some(Mark::Shape(unsupported(ForeignFormat::OpenAiResponses)));

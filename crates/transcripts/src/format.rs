@@ -17,14 +17,16 @@ pub enum Format {
     AnthropicMessages,
     /// A session file of the coding agent pi, in JSON Lines.
     PiSession,
+    /// Contents of the Gemini API: a list, a request, a log of requests, or a session file of its command line.
+    Gemini,
 }
 
 impl Format {
     /// Every format, in the order in which they are listed to people.
-    pub const ALL: [Self; 4] =
-        [Self::EpitomeJson, Self::OpenAiChat, Self::AnthropicMessages, Self::PiSession];
+    pub const ALL: [Self; 5] =
+        [Self::EpitomeJson, Self::OpenAiChat, Self::AnthropicMessages, Self::PiSession, Self::Gemini];
 
-    /// The stable name: `epitome`, `openai-chat`, `anthropic`, `pi`.
+    /// The stable name: `epitome`, `openai-chat`, `anthropic`, `pi`, `gemini`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,6 +34,7 @@ impl Format {
             Self::OpenAiChat => "openai-chat",
             Self::AnthropicMessages => "anthropic",
             Self::PiSession => "pi",
+            Self::Gemini => "gemini",
         }
     }
 }
@@ -44,7 +47,7 @@ impl fmt::Display for Format {
 
 /// A name is not that of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not a format; the formats are epitome, openai-chat, anthropic and pi")]
+#[error("not a format; the formats are epitome, openai-chat, anthropic, pi and gemini")]
 pub struct FormatNameError;
 
 impl FromStr for Format {
@@ -67,8 +70,8 @@ pub enum ForeignFormat {
     CodexRollout,
     /// Items of the OpenAI Responses API.
     OpenAiResponses,
-    /// Contents of the Gemini API or of its command line.
-    Gemini,
+    /// What the Gemini command line prints as `stream-json`.
+    GeminiStreamJson,
     /// A Bedrock Converse request.
     BedrockConverse,
     /// A SWE-agent trajectory.
@@ -98,7 +101,7 @@ impl ForeignFormat {
             Self::ClaudeStreamJson => "Claude Code stream-json",
             Self::CodexRollout => "Codex rollout",
             Self::OpenAiResponses => "OpenAI Responses",
-            Self::Gemini => "Gemini",
+            Self::GeminiStreamJson => "Gemini stream-json",
             Self::BedrockConverse => "Bedrock Converse",
             Self::SweAgent => "SWE-agent trajectory",
             Self::OpenHands => "OpenHands events",

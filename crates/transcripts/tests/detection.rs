@@ -43,6 +43,29 @@ fn supported_formats_are_found() {
             Format::OpenAiChat,
         ),
         (r#"{"epitome":1,"messages":[]}"#, Format::EpitomeJson),
+        (r#"[{"role":"user","parts":[{"text":"x"}]}]"#, Format::Gemini),
+        (r#"[{"parts":[{"text":"x"}]}]"#, Format::Gemini),
+        (r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#, Format::Gemini),
+        (r#"{"contents":[],"generationConfig":{}}"#, Format::Gemini),
+        (
+            r#"{"error":{"message":"m"},"context":[{"role":"user","parts":[]},[{"text":"x"}]]}"#,
+            Format::Gemini,
+        ),
+        (r#"{"history":[{"role":"user","parts":[]}],"authType":"a"}"#, Format::Gemini),
+        ("{\"role\":\"user\",\"parts\":[]}\n{\"role\":\"model\",\"parts\":[]}", Format::Gemini),
+        (
+            r#"{"request":{"contents":[{"parts":[{"text":"x"}]}]},"response":{"candidates":[]}}"#,
+            Format::Gemini,
+        ),
+        (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, Format::Gemini),
+        (
+            "{\"sessionId\":\"s\",\"projectHash\":\"h\"}\n{\"id\":\"1\",\"timestamp\":\"t\",\"type\":\"user\",\"content\":\"x\"}",
+            Format::Gemini,
+        ),
+        (
+            "{\"sessionId\":\"s\n{\"id\":\"1\",\"timestamp\":\"t\",\"type\":\"gemini\",\"content\":\"\"}",
+            Format::Gemini,
+        ),
     ] {
         assert_eq!(format_of(source), Ok(format), "{source}");
     }
@@ -64,8 +87,10 @@ fn foreign_formats_are_named() {
         (r#"{"model":"gpt-5","input":[{"role":"user","content":"x"}]}"#, F::OpenAiResponses),
         (r#"[{"role":"user","content":[{"type":"input_text","text":"x"}]}]"#, F::OpenAiResponses),
         (r#"[{"role":"user","content":"x"},{"type":"function_call","call_id":"c"}]"#, F::OpenAiResponses),
-        (r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#, F::Gemini),
-        (r#"[{"role":"user","parts":[{"text":"x"}]}]"#, F::Gemini),
+        (
+            "{\"type\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\"}",
+            F::GeminiStreamJson,
+        ),
         (
             r#"{"messages":[{"role":"user","content":[{"text":"x"}]}],"inferenceConfig":{}}"#,
             F::BedrockConverse,
@@ -85,6 +110,7 @@ fn foreign_formats_are_named() {
         (r#"{"schema_version":"1","steps":[]}"#, F::Atif),
         (r#"{"choices":[{"message":{"role":"assistant","content":"x"}}]}"#, F::ReplyAlone),
         (r#"{"type":"message","role":"assistant","content":[],"usage":{}}"#, F::ReplyAlone),
+        (r#"{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#, F::ReplyAlone),
     ] {
         assert_eq!(format_of(source), Err(ReadError::NotSupportedYet { format }), "{source}");
     }
@@ -98,7 +124,16 @@ fn what_is_no_transcript_is_refused() {
         format_of("[\n{\"role\":\"user\",\n \"content\":"),
         Err(ReadError::Syntax { line: 3, offset: 29 })
     );
-    for source in ["1", "\"text\"", "{}", "[1,2]", "[{\"a\":1}]", "{\"a\":1}\n{\"b\":2}"] {
+    for source in [
+        "{\"contents\":\"x\"}",
+        "{\"history\":[1],\"context\":[\"x\"]}",
+        "1",
+        "\"text\"",
+        "{}",
+        "[1,2]",
+        "[{\"a\":1}]",
+        "{\"a\":1}\n{\"b\":2}",
+    ] {
         assert_eq!(format_of(source), Err(ReadError::UnknownFormat), "{source}");
     }
     assert_eq!(format_of("{\"epitome\":2,\"messages\":[]}"), Err(ReadError::UnknownVersion { version: 2 }));
