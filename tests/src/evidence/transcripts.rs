@@ -145,7 +145,7 @@ fn fault_of_output(measured: &Ran, report: &Value) -> Option<String> {
 
 /// What the command said, in a few words.
 fn said(ran: &Ran, report: Option<&Value>) -> String {
-    let Some(report) = report else {
+    let Some(report) = report.filter(|report| report["outcome"] != "failed") else {
         let reason = String::from_utf8_lossy(&ran.stderr);
         let line = reason.lines().next().unwrap_or_default();
         // Program and path come first; the row names the file already.
