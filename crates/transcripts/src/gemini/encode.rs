@@ -50,7 +50,7 @@ impl CallNames {
 
     fn of(&self, id: &SharedText) -> &str {
         // The API refuses a response without a name.
-        self.0.get(id).map(SharedText::as_str).filter(|name| !name.is_empty()).unwrap_or("unknown_function")
+        self.0.get(id).map_or("unknown_function", SharedText::as_str)
     }
 }
 
@@ -238,10 +238,17 @@ impl Encoder<'_> {
     /// A response. Files in it stay in it in its own format; for the others they follow as parts, which every
     /// model of the provider reads.
     fn result(&mut self, list: &mut Array<'_>, id: &SharedText, blocks: &[Block], is_error: bool) {
-        let is_text = |block: &&Block| matches!(block, Block::Text { .. } | Block::Refusal { .. });
-        let texts: Vec<&str> = blocks.iter().filter_map(words).collect();
-        let text = texts.join("\n");
-        let others: Vec<Block> = blocks.iter().filter(|block| !is_text(block)).cloned().collect();
+        let (text, others): (String, Vec<Block>) = if self.same {
+            // The response says the first, and its own parts the others.
+            let (first, others) = match blocks.split_first() {
+                Some((first, others)) if words(first).is_some() => (words(first), others),
+                _ => (None, blocks),
+            };
+            (first.unwrap_or_default().to_owned(), others.to_vec())
+        } else {
+            let texts: Vec<&str> = blocks.iter().filter_map(words).collect();
+            (texts.join("\n"), blocks.iter().filter(|block| words(block).is_none()).cloned().collect())
+        };
         let files = array(|list| self.parts(list, &others));
         let files = files.strip_prefix(b"[").and_then(|files| files.strip_suffix(b"]")).unwrap_or_default();
         list.object(|out| {

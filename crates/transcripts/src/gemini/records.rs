@@ -53,11 +53,15 @@ pub(crate) fn is_session(values: &[Value<'_>]) -> bool {
         let is_header = session.is_some() && kind.is_none();
         let is_message = session.or(role).or(message).is_none()
             && id.and(time).and(content).is_some()
-            && kind.is_some_and(|kind| KINDS.iter().any(|name| kind.is_text(name)));
+            && kind.is_some_and(is_kind);
         is_header && hash.or(start).or(list.filter(|list| list.is_array())).is_some()
             || is_message
             || first.has("$set")
     })
+}
+
+fn is_kind(kind: Value<'_>) -> bool {
+    KINDS.iter().any(|name| kind.is_text(name))
 }
 
 /// Reads a session file into the assembly. `whole` is the source without a byte-order mark and damage.
@@ -98,23 +102,30 @@ struct Log<'a> {
 
 impl<'a> Log<'a> {
     fn take(&mut self, line: Value<'a>) {
-        let ([set, rewind, id], _) = line.pick(["$set", "$rewindTo", "id"]);
+        let ([set, rewind, id, kind, list], _) = line.pick(["$set", "$rewindTo", "id", "type", "messages"]);
         if let Some(rewind) = rewind {
             self.rewind(rewind.bytes());
         } else if let Some(set) = set {
-            for (key, value, place) in set.fields_with_places() {
-                if key == b"messages" && value.is_array() {
-                    self.place.clear();
-                    self.records.clear();
-                    value.elements().for_each(|element| self.message(element));
-                } else {
-                    self.setting(key, place, value);
-                }
-            }
-        } else if id.is_some() {
+            self.set(set);
+        } else if id.is_some() || kind.is_some_and(is_kind) {
             self.message(line);
+        } else if list.is_some_and(Value::is_array) {
+            // A header with messages cannot be written again as it stands.
+            self.set(line);
         } else if self.header.is_none() {
             self.header = Some(line);
+        }
+    }
+
+    fn set(&mut self, fields: Value<'a>) {
+        for (key, value, place) in fields.fields_with_places() {
+            if key == b"messages" && value.is_array() {
+                self.place.clear();
+                self.records.clear();
+                value.elements().for_each(|element| self.message(element));
+            } else {
+                self.setting(key, place, value);
+            }
         }
     }
 
