@@ -45,6 +45,7 @@ replayed![
     transcript_anthropic,
     transcript_detect,
     transcript_epitome,
+    transcript_gemini,
     transcript_openai_chat,
     transcript_pi,
 ];

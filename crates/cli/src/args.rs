@@ -62,8 +62,8 @@ impl Command {
 /// How to read the session and for which model it is.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// The session: OpenAI chat or Responses, Anthropic Messages, a session of pi or Codex, or Epitome JSON, found
-    /// out by its content; - is standard input.
+    /// The session: OpenAI chat or Responses, Anthropic Messages, Gemini contents, a session of pi or Codex, or
+    /// Epitome JSON, found out by its content; - is standard input.
     pub(crate) file: PathBuf,
     /// The model of the next call. Its window and tokenizer are looked up; `epitome models` lists them. Taken
     /// from the session when it names one.

@@ -29,6 +29,8 @@ pub(crate) struct Assembly {
     pub(crate) last_timestamp: Option<SharedText>,
     /// What the tool that wrote the session says of its model's window.
     pub(crate) context_window: Option<TokenCount>,
+    /// How many of them stand before the summary.
+    pub(crate) before_summary: usize,
     notes: Vec<Note>,
     unknown_items: u64,
     has_repaired_text: bool,
@@ -106,6 +108,7 @@ impl Assembly {
             model: self.model,
             leading_system,
             derived_prefix: self.derived_prefix,
+            before_summary: self.before_summary,
             reported_usage,
             cwd: self.cwd.filter(|cwd| !cwd.is_empty()),
             last_timestamp: self.last_timestamp.filter(|time| !time.is_empty()),

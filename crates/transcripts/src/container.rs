@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::codex::CodexFile;
+use crate::gemini::RecordFile;
 use crate::json::Value;
 use crate::openai_responses::{Part, ResponsesList};
 use crate::pi::PiFile;
@@ -18,15 +19,26 @@ pub(crate) enum Container {
     Pi(PiFile),
     /// The records of a Codex rollout.
     Codex(CodexFile),
+    /// The lines of a Gemini session.
+    GeminiRecords(RecordFile),
 }
 
 impl Container {
+    /// Whether what is sent has a system prompt and tools that are not in the source.
+    pub(crate) fn lacks_prompt(&self) -> bool {
+        match self {
+            Self::List(list) => list.lacks_prompt,
+            Self::Responses(_) => false,
+            Self::Pi(_) | Self::Codex(_) | Self::GeminiRecords(_) => true,
+        }
+    }
+
     /// The items of each original, where messages are made of items.
     pub(crate) fn parts(&self) -> &[Vec<Part>] {
         match self {
             Self::Responses(list) => &list.parts,
             Self::Codex(file) => &file.parts,
-            Self::List(_) | Self::Pi(_) => &[],
+            Self::List(_) | Self::Pi(_) | Self::GeminiRecords(_) => &[],
         }
     }
 }
@@ -46,6 +58,10 @@ pub(crate) struct List {
     pub(crate) system: Option<SystemField>,
     /// The field with a reply that has become one of the messages; it is left out of what is written.
     pub(crate) reply: Option<Range<usize>>,
+    /// Whether the elements are records of a Gemini session.
+    pub(crate) gemini_records: bool,
+    /// Whether what is sent has a system prompt and tools that are not in the document.
+    pub(crate) lacks_prompt: bool,
 }
 
 /// The field `system` of an Anthropic request.
@@ -66,8 +82,7 @@ impl List {
             inside: range.start + 1..range.end.saturating_sub(1),
             elements: elements.iter().map(|value| value.range()).collect(),
             in_array: true,
-            system: None,
-            reply: None,
+            ..Self::default()
         }
     }
 
@@ -78,8 +93,7 @@ impl List {
             document,
             elements: values.iter().map(|value| value.range()).collect(),
             in_array: false,
-            system: None,
-            reply: None,
+            ..Self::default()
         }
     }
 }

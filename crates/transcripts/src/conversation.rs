@@ -74,13 +74,15 @@ impl<'a> Conversation<'a> {
 pub(crate) const REPLY_FIELD: &str = "response";
 const REQUEST_FIELDS: [&str; 3] = ["request_params", "request", "body"];
 const LIST_FIELDS: [&str; 2] = ["messages", "traj"];
+/// Fields that may hold contents of Gemini: of a request, of a checkpoint or a scenario, of an error report.
+const CONTENT_FIELDS: [&str; 3] = ["contents", "history", "context"];
 
 fn in_array<'a>(array: Value<'a>, whole: Range<usize>) -> Vec<Conversation<'a>> {
     let Some(first) = array.elements().next() else { return vec![Conversation::of_array(array, whole)] };
     if is_list(first) || request_of(first).is_some() {
         return runs(array.elements());
     }
-    if array.elements().any(|element| element.has("role")) {
+    if array.elements().any(|element| element.has("role") || element.has("parts")) {
         return vec![Conversation::of_array(array, whole)];
     }
     Vec::new()
@@ -128,14 +130,23 @@ fn request_of<'a>(record: Value<'a>) -> Option<(Value<'a>, Value<'a>)> {
     let inner = [params, request, body].into_iter().flatten();
     std::iter::once(record).chain(inner).find_map(|object| {
         let (lists, _) = object.pick(LIST_FIELDS);
-        let array = lists.into_iter().flatten().find(|list| list.is_array())?;
+        let array =
+            lists.into_iter().flatten().find(|list| list.is_array()).or_else(|| contents_of(object))?;
         Some((object, array))
     })
 }
 
+/// The list of contents in an object; other things go by these names too.
+fn contents_of(object: Value<'_>) -> Option<Value<'_>> {
+    let ([contents, history, context], _) = object.pick(CONTENT_FIELDS);
+    let holds_parts = |list: &Value<'_>| list.elements().next().is_some_and(|first| first.has("parts"));
+    let others = [history, context].into_iter().flatten().find(holds_parts);
+    contents.filter(|contents| contents.is_array()).or(others)
+}
+
 fn reply_of<'a>(record: Value<'a>) -> Option<Value<'a>> {
     let reply = record.get(REPLY_FIELD)?;
-    matches!(reply.kind(), Kind::Object | Kind::String).then_some(reply)
+    matches!(reply.kind(), Kind::Object | Kind::Array | Kind::String).then_some(reply)
 }
 
 /// Whether a value is a list that may be one of messages.
@@ -145,6 +156,6 @@ fn is_list(value: Value<'_>) -> bool {
 
 /// Whether a value is a message by itself. One that holds a list of messages is a request.
 fn is_message(value: Value<'_>) -> bool {
-    let ([role, content, tool_calls], _) = value.find(["role", "content", "tool_calls"]);
-    role.is_some() && content.or(tool_calls).is_some() && request_of(value).is_none()
+    let ([role, content, tool_calls, parts], _) = value.find(["role", "content", "tool_calls", "parts"]);
+    role.is_some() && content.or(tool_calls).or(parts).is_some() && request_of(value).is_none()
 }

@@ -10,6 +10,7 @@ pub(crate) enum Dialect {
     OpenAi,
     Anthropic,
     Responses,
+    Gemini,
 }
 
 /// Whether a source is a log of Inspect packed as a zip archive.
@@ -31,13 +32,7 @@ pub(crate) fn is_pi(values: &[Value<'_>]) -> bool {
 /// The foreign format of a source, by the keys of its first record.
 pub(crate) fn foreign(values: &[Value<'_>]) -> Option<ForeignFormat> {
     let first = match values {
-        [one] if one.is_array() => {
-            let first = one.elements().next()?;
-            if first.has("parts") {
-                return Some(ForeignFormat::Gemini);
-            }
-            first
-        }
+        [one] if one.is_array() => one.elements().next()?,
         [first, ..] => *first,
         [] => return None,
     };
@@ -62,11 +57,8 @@ fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
         || kind_is(&["file-history-snapshot"])
     {
         Some(F::ClaudeCode)
-    } else if has(&["contents"])
-        || keys.get("history").is_some_and(|list| first_has(list, "parts"))
-        || keys.get("context").is_some_and(|list| first_has(list, "parts"))
-    {
-        Some(F::Gemini)
+    } else if kind_is(&["init"]) && has(&["session_id", "model"]) {
+        Some(F::GeminiStreamJson)
     } else if has(&["trajectory"]) && (has(&["history"]) || has(&["info"]))
         || has(&["trajectory_format", "messages"])
     {
@@ -145,6 +137,9 @@ pub(crate) fn dialect(conversation: &Conversation<'_>) -> Result<Dialect, ReadEr
     }
     let Some(object) = conversation.object else { return Ok(Dialect::OpenAi) };
     let keys = Keys::of(object);
+    if keys.get("contents").is_some() && keys.get("messages").is_none() {
+        return Ok(Dialect::Gemini);
+    }
     let anthropic_tools = keys.get("tools").is_some_and(|tools| first_has(tools, "input_schema"));
     let claude = keys.get("model").is_some_and(|model| model.inner().starts_with(b"claude"));
     let anthropic = ["system", "anthropic_version", "mcp_servers", "stop_sequences"];
@@ -185,7 +180,7 @@ fn mark(message: Value<'_>, look_inside: bool) -> Option<Mark> {
         "refusal",
     ]);
     if parts.is_some() {
-        return Some(Mark::Shape(unsupported(ForeignFormat::Gemini)));
+        return Some(Mark::Shape(Ok(Dialect::Gemini)));
     }
     if role.is_none() && kind.is_some() {
         return Some(Mark::Shape(Ok(Dialect::Responses)));

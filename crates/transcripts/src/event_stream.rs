@@ -3,20 +3,27 @@
 use std::collections::BTreeMap;
 
 use crate::faults::Faults;
+use crate::gemini;
 use crate::json::{Found, Value, Values, array, object};
 
 /// The reply, as it would have come in one piece; `None` when the text is no event stream of a reply.
 pub(crate) fn assemble(text: &str) -> Option<Vec<u8>> {
     let mut reply = Reply::default();
+    let mut chunks = Vec::new();
     for line in text.lines() {
         let Some(data) = line.strip_prefix("data:") else { continue };
         let mut values = Values::new(data.as_bytes(), 0);
         if let Some(Found::Value(range)) = values.next() {
             let source = values.into_source();
-            reply.take(source.value(range));
+            let event = source.value(range);
+            if event.has("candidates") || event.has("usageMetadata") {
+                chunks.push(data.as_bytes());
+            } else {
+                reply.take(event);
+            }
         }
     }
-    reply.whole()
+    if chunks.is_empty() { reply.whole() } else { gemini::assemble(&chunks) }
 }
 
 /// What has come so far.

@@ -21,20 +21,23 @@ pub enum Format {
     PiSession,
     /// A rollout file of Codex, in JSON Lines.
     CodexRollout,
+    /// Contents of the Gemini API: a list, a request, a log of requests, or a session file of its command line.
+    Gemini,
 }
 
 impl Format {
     /// Every format, in the order in which they are listed to people.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::EpitomeJson,
         Self::OpenAiChat,
         Self::OpenAiResponses,
         Self::AnthropicMessages,
+        Self::Gemini,
         Self::PiSession,
         Self::CodexRollout,
     ];
 
-    /// The stable name: `epitome`, `openai-chat`, `openai-responses`, `anthropic`, `pi`, `codex`.
+    /// The stable name: `epitome`, `openai-chat`, `openai-responses`, `anthropic`, `gemini`, `pi`, `codex`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,6 +47,7 @@ impl Format {
             Self::OpenAiResponses => "openai-responses",
             Self::PiSession => "pi",
             Self::CodexRollout => "codex",
+            Self::Gemini => "gemini",
         }
     }
 }
@@ -56,7 +60,9 @@ impl fmt::Display for Format {
 
 /// A name is not that of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not a format; the formats are epitome, openai-chat, openai-responses, anthropic, pi and codex")]
+#[error(
+    "not a format; the formats are epitome, openai-chat, openai-responses, anthropic, gemini, pi and codex"
+)]
 pub struct FormatNameError;
 
 impl FromStr for Format {
@@ -75,8 +81,8 @@ pub enum ForeignFormat {
     ClaudeCode,
     /// What Claude Code prints as `stream-json`.
     ClaudeStreamJson,
-    /// Contents of the Gemini API or of its command line.
-    Gemini,
+    /// What the Gemini command line prints as `stream-json`.
+    GeminiStreamJson,
     /// A Bedrock Converse request.
     BedrockConverse,
     /// A SWE-agent trajectory.
@@ -104,7 +110,7 @@ impl ForeignFormat {
         match self {
             Self::ClaudeCode => "Claude Code session",
             Self::ClaudeStreamJson => "Claude Code stream-json",
-            Self::Gemini => "Gemini",
+            Self::GeminiStreamJson => "Gemini stream-json",
             Self::BedrockConverse => "Bedrock Converse",
             Self::SweAgent => "SWE-agent trajectory",
             Self::OpenHands => "OpenHands events",

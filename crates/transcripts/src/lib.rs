@@ -13,6 +13,7 @@ mod error;
 mod event_stream;
 mod faults;
 mod format;
+mod gemini;
 mod json;
 mod loss;
 mod media;

@@ -6,15 +6,15 @@ use epitome_loop::SharedBytes;
 
 use crate::json::{Kind, Text, Value};
 
-/// Standard base64, with or without padding.
-const LENIENT: GeneralPurpose = GeneralPurpose::new(
-    &base64::alphabet::STANDARD,
-    GeneralPurposeConfig::new()
-        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
-        .with_decode_allow_trailing_bits(true),
-);
+/// Base64 with or without padding.
+const LENIENT: GeneralPurposeConfig = GeneralPurposeConfig::new()
+    .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+    .with_decode_allow_trailing_bits(true);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::STANDARD, LENIENT);
+const FOR_ADDRESSES: GeneralPurpose = GeneralPurpose::new(&base64::alphabet::URL_SAFE, LENIENT);
 
-/// The bytes that a JSON string holds as base64; `None` when it is not base64. Line breaks are allowed.
+/// The bytes that a JSON string holds as base64, in the alphabet for text or in that for addresses; `None` when
+/// it is not base64. Line breaks are allowed.
 pub(crate) fn base64(value: Value<'_>) -> Option<SharedBytes> {
     if value.kind() != Kind::String {
         return None;
@@ -43,12 +43,12 @@ pub(crate) fn to_data_address(media_type: &str, data: &[u8]) -> String {
 }
 
 fn decode(inner: &[u8]) -> Option<SharedBytes> {
-    if let Ok(bytes) = LENIENT.decode(inner) {
+    if let Ok(bytes) = STANDARD.decode(inner).or_else(|_| FOR_ADDRESSES.decode(inner)) {
         return Some(bytes.into());
     }
     let text = Text::default().decode(inner).into_owned();
     let packed: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    LENIENT.decode(packed).ok().map(SharedBytes::from)
+    STANDARD.decode(packed).ok().map(SharedBytes::from)
 }
 
 #[cfg(test)]
@@ -69,6 +69,7 @@ mod tests {
         for spelling in [r#""YWI=""#, r#""YWI""#, r#""YW\nI=""#, r#""YWI=\n""#] {
             assert_eq!(base64(spelling).unwrap().as_slice(), b"ab", "{spelling}");
         }
+        assert_eq!(base64(r#""-_8=""#).unwrap().as_slice(), base64(r#""+/8=""#).unwrap().as_slice());
         assert!(base64(r#""not base64!""#).is_none());
         assert!(base64("12").is_none());
     }

@@ -9,7 +9,7 @@ use crate::conversation::{Conversation, REPLY_FIELD, conversations};
 use crate::detect::{Dialect, dialect, foreign, foreign_record, is_inspect_archive, is_pi};
 use crate::json::{Found, Source, Value, Values};
 use crate::{
-    ForeignFormat, Format, Note, ReadError, Session, anthropic, codex, epitome_json, event_stream,
+    ForeignFormat, Format, Note, ReadError, Session, anthropic, codex, epitome_json, event_stream, gemini,
     openai_chat, openai_responses, pi,
 };
 
@@ -106,6 +106,7 @@ fn map(
         None if is_epitome => Some(Format::EpitomeJson),
         None if is_pi(values) => Some(Format::PiSession),
         None if codex::is_rollout(values) => Some(Format::CodexRollout),
+        None if gemini::is_session(values) => Some(Format::Gemini),
         None => match foreign(values) {
             Some(format) => return Err(ReadError::NotSupportedYet { format }),
             None if openai_responses::is_log(values) || openai_responses::holds_items(values) => {
@@ -125,6 +126,9 @@ fn map(
         (Some(first), Some(last)) if assembly.is_damaged() => first.range().start..last.range().end,
         _ => start..source.bytes().len(),
     };
+    if format == Some(Format::Gemini) && gemini::is_session(values) {
+        return Ok((Format::Gemini, gemini::read_session(values, whole, assembly)));
+    }
     let stray = values.iter().filter(|value| !value.is_object() && !value.is_array()).count();
     assembly.note_count(stray as u64, |count| Note::StrayValues { count });
     let unknown = || match (format, foreign_record(values)) {
@@ -146,6 +150,7 @@ fn map(
             Dialect::OpenAi => Format::OpenAiChat,
             Dialect::Anthropic => Format::AnthropicMessages,
             Dialect::Responses => return responses(assembly, whole),
+            Dialect::Gemini => Format::Gemini,
         },
     };
     read_list(conversation, format, assembly)
@@ -180,6 +185,11 @@ fn read_list(
         Format::AnthropicMessages => {
             list.system = anthropic::read(&conversation, assembly)?;
         }
+        Format::Gemini => {
+            list.system = gemini::read(&conversation, assembly)?;
+            // Of what is not a request only the contents are recorded.
+            list.lacks_prompt = !conversation.object.is_some_and(|object| object.has("contents"));
+        }
         _ => openai_chat::read(&conversation, assembly)?,
     }
     let had = assembly.len();
@@ -208,6 +218,7 @@ fn reply_message(reply: Value<'_>, format: Format, assembly: &mut Assembly) -> R
     match format {
         Format::AnthropicMessages => anthropic::reply_message(reply, is_in_source, assembly),
         Format::OpenAiChat => openai_chat::reply_message(reply, assembly),
+        Format::Gemini => gemini::reply_message(reply, is_in_source, assembly),
         Format::EpitomeJson | Format::OpenAiResponses | Format::PiSession | Format::CodexRollout => Ok(()),
     }
 }

@@ -22,6 +22,8 @@ pub struct Session {
     pub(crate) model: Option<ModelKey>,
     pub(crate) leading_system: usize,
     pub(crate) derived_prefix: usize,
+    /// How many messages of the derived prefix stand before the summary in it.
+    pub(crate) before_summary: usize,
     pub(crate) reported_usage: Option<ReportedUsage>,
     pub(crate) cwd: Option<SharedText>,
     pub(crate) last_timestamp: Option<SharedText>,
@@ -111,7 +113,7 @@ impl Session {
     /// too small.
     #[must_use]
     pub fn lacks_system_and_tools(&self) -> bool {
-        matches!(self.format, Format::PiSession | Format::CodexRollout)
+        self.container.lacks_prompt()
     }
 
     /// What the provider reported last, where it still describes this context. Reports from before a

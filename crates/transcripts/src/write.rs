@@ -7,7 +7,9 @@ use epitome_loop::{Message, Role};
 use crate::container::{Container, List};
 use crate::loss::{Loss, Losses};
 use crate::session::Original;
-use crate::{Format, Session, WriteError, anthropic, codex, epitome_json, openai_chat, openai_responses, pi};
+use crate::{
+    Format, Session, WriteError, anthropic, codex, epitome_json, gemini, openai_chat, openai_responses, pi,
+};
 
 /// What a session is to become.
 #[derive(Clone, Copy)]
@@ -70,9 +72,7 @@ pub fn write(
         return Ok((session.source.to_vec(), WriteReport { verbatim, ..WriteReport::default() }));
     }
     let mut losses = Losses::default();
-    // Both formats of OpenAI are made of the same items, so those stay byte for byte too.
-    let shares_items = [format, session.format].into_iter().all(openai_responses::is_item_format);
-    let pieces = pieces(session, replacement, format == session.format || shares_items);
+    let pieces = pieces(session, replacement, format);
     let mut report = WriteReport::default();
     for piece in &pieces {
         match piece {
@@ -89,6 +89,7 @@ pub fn write(
         }
         (Container::Pi(file), true) => pi::write_kept(session, file, pieces, &mut losses),
         (Container::Codex(file), true) => codex::write_kept(session, file, pieces, &mut losses),
+        (Container::GeminiRecords(file), true) => gemini::write_kept(session, file, pieces, &mut losses),
         _ if format == Format::OpenAiResponses => openai_responses::write_new(session, pieces, &mut losses),
         _ if format == Format::CodexRollout => codex::write_new(session, pieces, &mut losses),
         _ => write_new(session, &items(pieces), format, &mut losses),
@@ -116,10 +117,19 @@ fn keeps_everything(session: &Session, replacement: &Replacement<'_>) -> bool {
 }
 
 /// Cuts what is kept into originals that can be written as they stand and messages that must be encoded.
-fn pieces(session: &Session, replacement: &Replacement<'_>, verbatim: bool) -> Vec<Piece> {
+fn pieces(session: &Session, replacement: &Replacement<'_>, format: Format) -> Vec<Piece> {
+    // Both formats of OpenAI are made of the same items, so those stay byte for byte too.
+    let shares_items = [format, session.format].into_iter().all(openai_responses::is_item_format);
+    let verbatim = format == session.format || shares_items;
+    // What an earlier compaction put before its summary is marked too, where all that it left can be.
+    let summaries = match format {
+        Format::EpitomeJson => session.leading_system,
+        _ => session.leading_system + session.before_summary,
+    };
     let mut pieces = Vec::new();
     let mut summary = replacement.summary;
     let mut kept = replacement.kept;
+    let mut behind_result = false;
     loop {
         let next = kept.first().copied();
         let is_system =
@@ -135,15 +145,33 @@ fn pieces(session: &Session, replacement: &Replacement<'_>, verbatim: bool) -> V
             && session.format == Format::AnthropicMessages
             && is_earlier_summary(session, index);
         let whole = if verbatim && !hides_summary { whole_original(session, kept) } else { None };
-        let (_, rest) = kept.split_at(whole.map_or(1, |(_, messages)| messages));
+        // Gemini wants the responses to the calls of one message in one content.
+        let whole = whole.filter(|(_, messages)| {
+            session.format != Format::Gemini || !parts_results(session, kept, *messages, behind_result)
+        });
+        let (taken, rest) = kept.split_at(whole.map_or(1, |(_, messages)| messages));
+        behind_result = is_result(session, taken.last().copied());
         if let Some((original, _)) = whole {
             pieces.push(Piece::Original { original, message: index });
         } else if let Some(message) = session.messages.get(index) {
-            let is_summary = is_earlier_summary(session, index) && message.role() == Role::User;
+            let is_summary =
+                index >= summaries && is_earlier_summary(session, index) && message.role() == Role::User;
             encode(&mut pieces, Item { message: message.clone(), is_summary });
         }
         kept = rest;
     }
+}
+
+/// Whether an original of this many messages would hold only some of the results that stand in a row, the
+/// message before it being one of them or not.
+fn parts_results(session: &Session, kept: &[usize], messages: usize, behind_result: bool) -> bool {
+    let last = messages.checked_sub(1).and_then(|last| kept.get(last).copied());
+    let goes_on = is_result(session, last) && is_result(session, kept.get(messages).copied());
+    goes_on || behind_result && is_result(session, kept.first().copied())
+}
+
+fn is_result(session: &Session, index: Option<usize>) -> bool {
+    index.and_then(|index| session.messages.get(index)).is_some_and(|message| message.role() == Role::Tool)
 }
 
 /// Whether a message is a summary that the source marks as one.
@@ -196,9 +224,11 @@ fn write_list(session: &Session, list: &List, pieces: Vec<Piece>, losses: &mut L
     let mut elements = Vec::new();
     let mut system = Vec::new();
     let mut system_stays = false;
+    let mut between = gemini::Between::new(session, list.gemini_records);
     for piece in pieces {
         match piece {
-            Piece::Original { original, .. } => {
+            Piece::Original { original, message } => {
+                between.passed(original, message);
                 let Some(original) = session.originals.get(original) else { continue };
                 if list.system.as_ref().is_some_and(|field| field.value == original.range) {
                     system_stays = true;
@@ -214,6 +244,7 @@ fn write_list(session: &Session, list: &List, pieces: Vec<Piece>, losses: &mut L
                 let encoded = match session.format {
                     Format::AnthropicMessages => anthropic::encode(&items, true, losses),
                     Format::OpenAiChat => openai_chat::encode(&items, true, losses),
+                    Format::Gemini => between.encode(&items, losses),
                     Format::EpitomeJson
                     | Format::OpenAiResponses
                     | Format::PiSession
@@ -226,7 +257,11 @@ fn write_list(session: &Session, list: &List, pieces: Vec<Piece>, losses: &mut L
     if let Some(field) = &list.system
         && !system_stays
     {
-        edits.push(match anthropic::encode_system(&system, losses) {
+        let encoded = match session.format {
+            Format::Gemini => gemini::encode_system(&system, losses),
+            _ => anthropic::encode_system(&system, losses),
+        };
+        edits.push(match encoded {
             Some(value) => (field.value.clone(), value),
             None => (field.field.clone(), Vec::new()),
         });
@@ -323,6 +358,21 @@ fn write_new(session: &Session, items: &[Item], format: Format, losses: &mut Los
             epitome_json::encode_document(model, &session.tools, items)
         }
         Format::PiSession => pi::write_new(session, items, losses),
+        Format::Gemini => object(|out| {
+            if let Some(model) = model {
+                out.text("model", &model.model);
+            }
+            let system = items.iter().take_while(|item| matches!(item.message, Message::System { .. }));
+            let (system, rest) = items.split_at(system.count());
+            if let Some(system) = gemini::encode_system(system, losses) {
+                out.raw("systemInstruction", &system);
+            }
+            let contents = gemini::encode(rest, false, &mut gemini::CallNames::default(), losses);
+            out.array("contents", |list| contents.iter().for_each(|content| list.raw(content)));
+            if let Some(tools) = gemini::encode_tools(&session.tools, losses) {
+                out.raw("tools", &tools);
+            }
+        }),
         Format::OpenAiChat => object(|out| {
             if let Some(model) = model {
                 out.text("model", &model.model);

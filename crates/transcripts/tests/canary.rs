@@ -9,7 +9,7 @@ use epitome_transcripts::{Format, ReadOptions, Replacement, read, repair, write}
 const CANARY: &str = "canary7f3";
 
 /// Inputs that are refused, each with a canary wherever text can stand.
-const REFUSED: [&str; 20] = [
+const REFUSED: &[&str] = &[
     "canary7f3",
     "{\"canary7f3\":\"canary7f3\"",
     "{\"canary7f3\":canary7f3}",
@@ -29,17 +29,23 @@ const REFUSED: [&str; 20] = [
     "{\"input\":[{\"role\":\"user\",\"content\":\"canary7f3\"},{\"canary7f3\":1}]}",
     "{\"previous_response_id\":\"canary7f3\",\"input\":\"canary7f3\"}",
     "{\"kind\":\"canary7f3Event\",\"source\":\"canary7f3\"}",
+    "{\"contents\":[{\"role\":\"canary7f3\",\"parts\":[{\"text\":\"canary7f3\"}]}]}",
+    "[{\"role\":\"user\",\"parts\":[]},\"canary7f3\"]",
+    "{\"error\":\"canary7f3\",\"context\":[{\"parts\":[]},{\"content\":\"canary7f3\"}]}",
+    "{\"type\":\"init\",\"session_id\":\"canary7f3\",\"model\":\"canary7f3\"}",
     "[{\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3\"}]},{\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3 b\"}]}]",
 ];
 
 /// Inputs that are read with every kind of note and repair.
-const ACCEPTED: [&str; 6] = [
+const ACCEPTED: &[&str] = &[
     "[{\"role\":\"user\",\"role\":\"assistant\",\"content\":\"canary7f3 \\ud83d\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\",\"content\":\"canary7f3\"},{\"role\":\"assistant\",\"content\":\"\"},{\"role\":\"assistant\",\"content\":[{\"type\":\"canary7f3\"},{\"type\":\"image_url\",\"image_url\":\"data:canary7f3\"}],\"tool_calls\":[{\"id\":\"canary7f3\",\"function\":{\"name\":\"canary7f3\",\"arguments\":\"canary7f3\"}}]},{\"role\":\"user\",\"content\":\"canary7f3\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\"}]",
     "{\"type\":\"session\",\"id\":\"canary7f3\",\"provider\":\"p\",\"modelId\":\"canary7f3\"}\n{\"type\":\"canary7f3\"}\n{\"canary7f3\":\"canary7f3\n1\n{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":[]}}\n{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":\"canary7f3\"}}",
     "[{\"request\":{\"model\":\"canary7f3\",\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3\"}]},\"response\":\"canary7f3\"}]",
     "{\"system\":\"canary7f3\",\"tools\":[{\"input_schema\":{},\"name\":\"canary7f3\"}],\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"compaction\",\"content\":\"canary7f3\"},{\"type\":\"tool_result\",\"tool_use_id\":\"canary7f3\"}]}]}",
     "{\"model\":\"canary7f3\",\"instructions\":\"canary7f3\",\"input\":[{\"role\":\"user\",\"content\":\"canary7f3\"},{\"type\":\"compaction\",\"encrypted_content\":\"canary7f3\"},{\"type\":\"canary7f3\"},{\"type\":\"item_reference\",\"id\":\"canary7f3\"},{\"type\":\"function_call\",\"call_id\":\"canary7f3\",\"name\":\"canary7f3\",\"arguments\":\"canary7f3\"},{\"role\":\"user\",\"content\":\"canary7f3\"}],\"response\":\"canary7f3\"}",
     "{\"type\":\"session_meta\",\"payload\":{\"id\":\"canary7f3\",\"cwd\":\"canary7f3\"}}\n{\"type\":\"canary7f3\",\"payload\":{}}\n{\"type\":\"response_item\",\"payload\":{\"type\":\"message\",\"role\":\"user\",\"content\":\"canary7f3\"}}\n{\"type\":\"event_msg\",\"payload\":{\"type\":\"thread_rolled_back\",\"num_turns\":1}}\n{\"timestamp\":\"canary7f3\",\"type\":\"compacted\",\"payload\":{\"message\":\"canary7f3\"}}",
+    "{\"model\":\"canary7f3\",\"systemInstruction\":\"canary7f3\",\"tools\":[{\"canary7f3\":{}}],\"contents\":[{\"role\":\"model\",\"parts\":[{\"text\":\"canary7f3 \\ud83d\",\"thoughtSignature\":\"canary7f3\"},{\"canary7f3\":0},{\"inlineData\":{\"data\":\"canary7f3!\"}},{\"functionCall\":{\"name\":\"canary7f3\",\"id\":\"canary7f3\"}}]},{\"role\":\"user\",\"parts\":[{\"text\":\"canary7f3\"}]},{\"role\":\"model\",\"parts\":[]},[{\"functionResponse\":{\"name\":\"canary7f3\",\"response\":{\"canary7f3\":1}}}]]}",
+    "{\"sessionId\":\"canary7f3\",\"projectHash\":\"canary7f3\"}\n{\"id\":\"canary7f3\",\"timestamp\":\"canary7f3\",\"type\":\"canary7f3\",\"content\":\"canary7f3\"}\n{\"id\":\"b\",\"timestamp\":\"t\",\"type\":\"gemini\",\"content\":\"canary7f3\",\"toolCalls\":[{\"id\":\"canary7f3\",\"name\":\"canary7f3\",\"result\":\"canary7f3\"}]}\n{\"$rewindTo\":\"canary7f3\"}\n{\"$set\":{\"canary7f3\":\"canary7f3\"}}",
 ];
 
 fn check(shown: &str) {

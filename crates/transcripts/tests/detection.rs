@@ -74,6 +74,29 @@ fn supported_formats_are_found() {
             "{\"id\":\"i\",\"timestamp\":\"t\",\"instructions\":null}\n{\"type\":\"message\",\"role\":\"user\",\"content\":[]}",
             Format::CodexRollout,
         ),
+        (r#"[{"role":"user","parts":[{"text":"x"}]}]"#, Format::Gemini),
+        (r#"[{"parts":[{"text":"x"}]}]"#, Format::Gemini),
+        (r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#, Format::Gemini),
+        (r#"{"contents":[],"generationConfig":{}}"#, Format::Gemini),
+        (
+            r#"{"error":{"message":"m"},"context":[{"role":"user","parts":[]},[{"text":"x"}]]}"#,
+            Format::Gemini,
+        ),
+        (r#"{"history":[{"role":"user","parts":[]}],"authType":"a"}"#, Format::Gemini),
+        ("{\"role\":\"user\",\"parts\":[]}\n{\"role\":\"model\",\"parts\":[]}", Format::Gemini),
+        (
+            r#"{"request":{"contents":[{"parts":[{"text":"x"}]}]},"response":{"candidates":[]}}"#,
+            Format::Gemini,
+        ),
+        (r#"{"sessionId":"s","projectHash":"h","messages":[]}"#, Format::Gemini),
+        (
+            "{\"sessionId\":\"s\",\"projectHash\":\"h\"}\n{\"id\":\"1\",\"timestamp\":\"t\",\"type\":\"user\",\"content\":\"x\"}",
+            Format::Gemini,
+        ),
+        (
+            "{\"sessionId\":\"s\n{\"id\":\"1\",\"timestamp\":\"t\",\"type\":\"gemini\",\"content\":\"\"}",
+            Format::Gemini,
+        ),
     ] {
         assert_eq!(format_of(source), Ok(format), "{source}");
     }
@@ -91,8 +114,10 @@ fn foreign_formats_are_named() {
             F::ClaudeCode,
         ),
         (r#"{"type":"system","subtype":"init","tools":[]}"#, F::ClaudeStreamJson),
-        (r#"{"contents":[{"role":"user","parts":[{"text":"x"}]}]}"#, F::Gemini),
-        (r#"[{"role":"user","parts":[{"text":"x"}]}]"#, F::Gemini),
+        (
+            "{\"type\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\"}",
+            F::GeminiStreamJson,
+        ),
         (
             r#"{"messages":[{"role":"user","content":[{"text":"x"}]}],"inferenceConfig":{}}"#,
             F::BedrockConverse,
@@ -113,6 +138,7 @@ fn foreign_formats_are_named() {
         (r#"{"choices":[{"message":{"role":"assistant","content":"x"}}]}"#, F::ReplyAlone),
         (r#"{"type":"message","role":"assistant","content":[],"usage":{}}"#, F::ReplyAlone),
         (r#"{"id":"resp_1","object":"response","output":[]}"#, F::ReplyAlone),
+        (r#"{"candidates":[{"content":{"parts":[{"text":"x"}]}}]}"#, F::ReplyAlone),
     ] {
         assert_eq!(format_of(source), Err(ReadError::NotSupportedYet { format }), "{source}");
     }
@@ -126,7 +152,16 @@ fn what_is_no_transcript_is_refused() {
         format_of("[\n{\"role\":\"user\",\n \"content\":"),
         Err(ReadError::Syntax { line: 3, offset: 29 })
     );
-    for source in ["1", "\"text\"", "{}", "[1,2]", "[{\"a\":1}]", "{\"a\":1}\n{\"b\":2}"] {
+    for source in [
+        "{\"contents\":\"x\"}",
+        "{\"history\":[1],\"context\":[\"x\"]}",
+        "1",
+        "\"text\"",
+        "{}",
+        "[1,2]",
+        "[{\"a\":1}]",
+        "{\"a\":1}\n{\"b\":2}",
+    ] {
         assert_eq!(format_of(source), Err(ReadError::UnknownFormat), "{source}");
     }
     assert_eq!(format_of("{\"epitome\":2,\"messages\":[]}"), Err(ReadError::UnknownVersion { version: 2 }));

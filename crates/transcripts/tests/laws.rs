@@ -130,6 +130,53 @@ fn pi_tree(said: &[Said]) -> Vec<u8> {
     session
 }
 
+fn gemini(said: &Said) -> Value {
+    match said {
+        Said::System(text) | Said::User(text) => json!({"role": "user", "parts": [{"text": text}]}),
+        Said::Model(text, ids) => {
+            let call = |id| json!({"functionCall": {"id": id, "name": "f", "args": {"text": text}}, "thoughtSignature": "c2ln"});
+            let mut parts = vec![
+                json!({"text": text, "thought": text.len() > 3}),
+                json!({"text": text, "thoughtSignature": "c2ln"}),
+            ];
+            parts.extend(ids.iter().map(call));
+            json!({"role": "model", "parts": parts})
+        }
+        Said::Result(id, text) => json!({"role": "user", "parts": [
+            {"functionResponse": {"id": id, "name": "f", "response": {"output": text}}},
+            {"function_response": {"id": "b", "name": "f", "response": {"a": 1, "b": text}, "parts": [{"inline_data": {"mime_type": "image/png", "data": "YQ=="}}]}},
+            {"text": text}]}),
+        Said::Nothing(true) => json!({"role": "model", "parts": []}),
+        Said::Nothing(false) => json!({"role": "function", "parts": [
+            {"text": "first"}, {"functionResponse": {"id": "c", "name": "f", "response": {"error": "e"}}}]}),
+    }
+}
+
+/// A record of a session of the Gemini command line.
+fn gemini_record(at: usize, said: &Said) -> Value {
+    let mut record = match said {
+        Said::System(text) | Said::User(text) => json!({"type": "user", "content": text}),
+        Said::Model(text, ids) => {
+            let call = |id: &String| {
+                json!({"id": id, "name": "f", "args": {"text": text}, "status": "success",
+                    "result": if id == "a" { Value::Null } else { json!([{"functionResponse": {"id": id, "name": "f", "response": {"output": text}}}]) }})
+            };
+            json!({"type": "gemini", "content": [{"text": text}], "toolCalls": ids.iter().map(call).collect::<Vec<_>>()})
+        }
+        // What stands beside its call is not said once more.
+        Said::Result(id, _) if id != "a" => json!({"type": "error", "content": "x"}),
+        Said::Result(id, text) => json!({"type": "user", "content": [
+            {"functionResponse": {"id": id, "name": "f", "response": {"output": text}}}]}),
+        Said::Nothing(true) => json!({"type": "info", "content": "x"}),
+        Said::Nothing(false) => {
+            json!({"type": "gemini", "content": "", "thoughts": [{"subject": "s", "description": "d"}]})
+        }
+    };
+    record["id"] = json!(format!("r{at}"));
+    record["timestamp"] = json!("2026-01-01T00:00:00.000Z");
+    record
+}
+
 /// A source in each format that holds the messages, the list not empty.
 fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
     let text =
@@ -146,6 +193,15 @@ fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
         session.extend(serde_json::to_vec(&record).unwrap());
         session.push(b'\n');
     }
+    let contents =
+        json!({"contents": list(gemini), "tools": [], "systemInstruction": {"parts": [{"text": "s"}]}});
+    let records: Vec<Value> = said.iter().enumerate().map(|(at, said)| gemini_record(at, said)).collect();
+    let document = json!({"sessionId": "s", "projectHash": "h", "messages": records, "startTime": "t"});
+    let mut log = b"{\"sessionId\":\"s\",\"projectHash\":\"h\"}\n{\"$set\":{\"summary\":\"t\"}}\n".to_vec();
+    for record in &records {
+        log.extend(serde_json::to_vec(record).unwrap());
+        log.push(b'\n');
+    }
     let (translated, _) =
         write(&parse(&text(&chat).unwrap()), &everything(said.len()), Format::EpitomeJson).unwrap();
     vec![
@@ -159,6 +215,9 @@ fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
         text(&json!(input)).unwrap(),
         codex(said),
         translated,
+        text(&contents).unwrap(),
+        text(&document).unwrap(),
+        log,
     ]
 }
 
@@ -226,6 +285,12 @@ fn fault(messages: &[Message]) -> Option<&'static str> {
     None
 }
 
+/// Whether a result is kept without the message that it answers.
+fn parts_exchange(messages: &[Message], kept: &[usize], at: usize) -> bool {
+    let call = (0..at).rev().find(|&at| messages[at].role() != Role::Tool);
+    messages[at].role() == Role::Tool && call.is_some_and(|call| !kept.contains(&call))
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -271,6 +336,11 @@ proptest! {
                     let span = session.leading_system()..kept.len();
                     kept.remove(span.start + hole.index(span.len()));
                 }
+            }
+            // A record that holds call and result brings the call back with it.
+            let is_log = source.windows(11).any(|window| window == b"\"sessionId\"");
+            if is_log && kept.iter().any(|&at| parts_exchange(session.messages(), &kept, at)) {
+                continue;
             }
             // System messages of a source that holds them as messages may stand anywhere.
             let mut expected: Vec<Message> =

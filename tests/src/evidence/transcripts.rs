@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// Begins of the names of files that must be readable; the others may be refused as not supported yet.
 const SUPPORTED: &[&str] =
-    &["anthropic-", "codex-", "openai-chat-", "openhands-fncall-", "pi-", "responses-"];
+    &["anthropic-", "codex-", "gemini-", "openai-chat-", "openhands-fncall-", "pi-", "responses-"];
 
 /// Replies alone are no transcripts, whatever their format.
 const REPLY: &str = ".response.json";
@@ -146,7 +146,7 @@ fn fault_of_output(measured: &Ran, report: &Value) -> Option<String> {
 
 /// What the command said, in a few words.
 fn said(ran: &Ran, report: Option<&Value>) -> String {
-    let Some(report) = report else {
+    let Some(report) = report.filter(|report| report["outcome"] != "failed") else {
         let reason = String::from_utf8_lossy(&ran.stderr);
         let line = reason.lines().next().unwrap_or_default();
         // Program and path come first; the row names the file already.

@@ -38,23 +38,25 @@ impl<'a> Said<'a> {
         }
     }
 
-    fn is_said_by(&self, other: &Self) -> bool {
+    fn is_said_by(&self, other: &Self, by_id: bool) -> bool {
         let Self { role, answers, texts, refusal, calls } = self;
         let same_calls = calls.len() == other.calls.len()
             && calls.iter().zip(&other.calls).all(|((id, name, input), (other_id, other_name, other))| {
                 // A format that must have arguments is given empty ones.
-                (id, name) == (other_id, other_name)
+                (!by_id || id == other_id)
+                    && name == other_name
                     && (input.is_none() || other.is_none() || same_json(*input, *other))
             });
-        (role, answers, texts, refusal) == (&other.role, &other.answers, &other.texts, &other.refusal)
+        (role, texts, refusal) == (&other.role, &other.texts, &other.refusal)
+            && (!by_id || *answers == other.answers)
             && same_calls
     }
 }
 
-/// Whether messages say the same.
-pub(super) fn say_the_same(some: &[Message], others: &[Message]) -> bool {
+/// Whether messages say the same; `by_id` is false where calls may have no ids of their own.
+pub(super) fn say_the_same(some: &[Message], others: &[Message], by_id: bool) -> bool {
     some.len() == others.len()
-        && some.iter().zip(others).all(|(one, other)| Said::of(one).is_said_by(&Said::of(other)))
+        && some.iter().zip(others).all(|(one, other)| Said::of(one).is_said_by(&Said::of(other), by_id))
 }
 
 /// Whether messages are the same. Left out is what a provider reported beside a message, and in JSON that is

@@ -6,6 +6,7 @@ use epitome_loop::{Block, Message, RawJson, Role, ToolResult, ToolUse};
 
 use super::{CALLER, SIGNATURE};
 use crate::call_id;
+use crate::gemini;
 use crate::json::{Array, Object, Source, Value, array, object, sendable};
 use crate::loss::{LEFT_OUT, LossKind, Losses};
 use crate::write::Item;
@@ -57,6 +58,15 @@ pub(crate) fn encode_tools(tools: &[RawJson], losses: &mut Losses) -> Vec<Vec<u8
         let value = source.whole();
         if value.has("input_schema") {
             return Some(source.bytes().to_vec());
+        }
+        if let Some(declared) = gemini::declaration(value) {
+            return Some(object(|out| {
+                out.raw("name", declared.name);
+                if let Some(description) = declared.description {
+                    out.raw("description", description);
+                }
+                out.raw("input_schema", &declared.schema);
+            }));
         }
         let function = value.get("function").unwrap_or(value);
         let ([name, description, parameters], _) = function.pick(["name", "description", "parameters"]);

@@ -7,6 +7,7 @@ use epitome_loop::{Block, Message, RawJson, Role, ToolUse};
 use super::CUSTOM_CALL;
 use crate::call_id;
 use crate::faults::Faults;
+use crate::gemini;
 use crate::json::{Array, Kind, Object, Source, object};
 use crate::loss::{LEFT_OUT, LossKind, Losses};
 use crate::media;
@@ -29,6 +30,18 @@ pub(crate) fn encode_tools(tools: &[RawJson], losses: &mut Losses) -> Vec<Vec<u8
             value.pick(["function", "name", "description", "input_schema", "parameters", "type"]);
         if function.is_some() {
             return Some(source.bytes().to_vec());
+        }
+        if let Some(declared) = gemini::declaration(value) {
+            return Some(object(|out| {
+                out.text("type", "function");
+                out.object("function", |out| {
+                    out.raw("name", declared.name);
+                    if let Some(description) = declared.description {
+                        out.raw("description", description);
+                    }
+                    out.raw("parameters", &declared.schema);
+                });
+            }));
         }
         let parameters = parameters.filter(|_| kind.is_some_and(|kind| kind.is_text("function")));
         let (Some(name), Some(schema)) = (name, schema.or(parameters)) else {

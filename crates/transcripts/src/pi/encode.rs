@@ -73,6 +73,11 @@ impl Encoder<'_> {
         }
     }
 
+    /// Whether the program passes a call's state on to the model that made it.
+    fn holds_state(&self, format: &str) -> bool {
+        format == crate::gemini::SIGNATURE && self.model.provider == "google"
+    }
+
     fn api(&self) -> &'static str {
         match self.model.provider.as_str() {
             "anthropic" => "anthropic-messages",
@@ -108,7 +113,10 @@ impl Encoder<'_> {
                 if self.same
                     || thinking.signature.is_empty()
                     || thinking.signature_format == crate::anthropic::SIGNATURE
-                        && self.model.provider == "anthropic" =>
+                        && self.model.provider == "anthropic"
+                    || thinking.signature_format == crate::gemini::SIGNATURE
+                        && !thinking.thinking.is_empty()
+                        && self.model.provider == "google" =>
             {
                 return list.object(|out| {
                     out.text("type", "thinking");
@@ -123,7 +131,9 @@ impl Encoder<'_> {
                     out.text("name", &call.name);
                     self.arguments(out, call.input.as_ref());
                     match &call.provider_state {
-                        Some(state) if self.same => out.raw("thoughtSignature", &one_line(state)),
+                        Some(state) if self.same || self.holds_state(&call.provider_state_format) => {
+                            out.raw("thoughtSignature", &one_line(state));
+                        }
                         Some(_) => self.losses.add(LossKind::CallState),
                         None => {}
                     }
