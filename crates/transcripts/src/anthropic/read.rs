@@ -137,7 +137,9 @@ fn newest_compaction(message: Value<'_>) -> Option<(usize, Value<'_>)> {
     let is_compaction = |block: &Value<'_>| {
         block.get("type").is_some_and(|kind| kind.is_text("compaction"))
             // A compaction that failed has no content and stands for nothing.
-            && block.get("content").is_some_and(|content| !content.inner().is_empty())
+            && block
+                .get("content")
+                .is_some_and(|content| content.kind() == Kind::String && !content.inner().is_empty())
     };
     let content = message.get("content")?;
     content.elements().enumerate().filter(|(_, block)| is_compaction(block)).last()
