@@ -92,13 +92,12 @@ impl SummarySections {
         }
     }
 
-    /// Reads items back from the decoded text of a section: one a line, without the list mark; blank lines
-    /// are no items.
+    /// Reads items back from the decoded text of a section: one a line, without list marks; blank lines are no
+    /// items. A carriage return ends a line too, so that no item holds a break that rendering would change.
     #[must_use]
     pub fn items_of_text(text: &str) -> Vec<SharedText> {
-        text.lines()
-            .map(|line| line.trim())
-            .map(|line| line.strip_prefix("- ").unwrap_or(line).trim())
+        text.split(['\n', '\r'])
+            .map(|line| without_marks(line.trim()))
             .filter(|line| !line.is_empty() && *line != "-")
             .map(SharedText::from)
             .collect()
@@ -197,6 +196,15 @@ pub fn escape_xml_into(xml: &mut String, text: &str) -> u64 {
     dropped
 }
 
+/// A line without the marks of a list in front, however many: rendered as a single item, one that was left
+/// would be read as the mark.
+fn without_marks(mut line: &str) -> &str {
+    while let Some(rest) = line.strip_prefix("- ") {
+        line = rest.trim_start();
+    }
+    line
+}
+
 fn push_item(xml: &mut String, item: &str) -> u64 {
     if !item.contains(['\n', '\r']) {
         return escape_xml_into(xml, item);
@@ -243,8 +251,8 @@ mod tests {
     #[test]
     fn items_are_read_back() {
         assert_eq!(
-            SummarySections::items_of_text("\n- a\n - b - c\n\n-\nplain"),
-            vec![SharedText::from("a"), "b - c".into(), "plain".into()]
+            SummarySections::items_of_text("\n- a\n - b - c\r\n\n-\nplain\r- - d\n- -"),
+            vec![SharedText::from("a"), "b - c".into(), "plain".into(), "d".into()]
         );
     }
 }

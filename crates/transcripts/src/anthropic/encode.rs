@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use epitome_loop::{Block, Message, RawJson, Role, ToolResult, ToolUse};
+use epitome_loop::{Block, Message, RawJson, Role, ToolUse};
 
 use super::{CALLER, SIGNATURE};
 use crate::call_id;
@@ -182,12 +182,11 @@ impl Encoder<'_> {
                 });
             }
             Block::ToolUse(call) => return self.call(list, call),
-            Block::ToolResult(ToolResult { tool_use_id, content, is_error }) => {
-                return list.object(|out| self.result(out, tool_use_id, content, *is_error));
-            }
             Block::Opaque(opaque) if self.same => return list.raw(opaque.raw.as_str().as_bytes()),
             Block::Thinking(_) => LossKind::Thinking,
             Block::Audio(_) => LossKind::Audio,
+            // As a block of its own it would answer a call that nobody made.
+            Block::ToolResult(_) => LossKind::NestedResult,
             _ => LossKind::Opaque,
         };
         self.losses.add(loss);
@@ -199,12 +198,7 @@ impl Encoder<'_> {
         out.text("tool_use_id", &self.id(id));
         if !blocks.is_empty() {
             out.array("content", |list| {
-                for block in blocks {
-                    match block {
-                        Block::ToolResult(_) => self.losses.add(LossKind::NestedResult),
-                        block => self.block(list, block),
-                    }
-                }
+                blocks.iter().for_each(|block| self.block(list, block));
             });
         }
         if is_error {

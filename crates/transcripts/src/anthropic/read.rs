@@ -134,10 +134,13 @@ fn tool_result(block: Value<'_>, faults: &mut Faults) -> Message {
 fn newest_compaction(message: Value<'_>) -> Option<(usize, Value<'_>)> {
     // Hardly any message holds one, and looking for the word is much faster than walking the blocks.
     memchr::memmem::find(message.bytes(), b"\"compaction\"")?;
+    message.get("role").filter(|role| role.is_text("assistant"))?;
     let is_compaction = |block: &Value<'_>| {
         block.get("type").is_some_and(|kind| kind.is_text("compaction"))
             // A compaction that failed has no content and stands for nothing.
-            && block.get("content").is_some_and(|content| !content.inner().is_empty())
+            && block
+                .get("content")
+                .is_some_and(|content| content.kind() == Kind::String && !content.inner().is_empty())
     };
     let content = message.get("content")?;
     content.elements().enumerate().filter(|(_, block)| is_compaction(block)).last()

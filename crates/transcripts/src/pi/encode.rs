@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use epitome_loop::json_text::push_raw;
 use epitome_loop::{Block, Message, ModelKey, RawJson, Role, SharedText, Usage};
 
 use crate::json::{Array, Object, array, object, sendable};
@@ -163,9 +162,9 @@ impl Encoder<'_> {
 
 /// JSON without line breaks, which would end a record.
 fn one_line(json: &RawJson) -> Vec<u8> {
-    let mut out = Vec::new();
-    push_raw(&mut out, &RawJson::parse_or_quote(&sendable(json)));
-    out
+    // Outside of strings a line break is white space, and inside of them there is none.
+    let spaced = |byte: u8| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte };
+    sendable(json).trim_ascii().bytes().map(spaced).collect()
 }
 
 /// A text; nothing for an empty one, which providers refuse.

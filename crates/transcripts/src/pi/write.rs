@@ -13,7 +13,7 @@ use super::encode::Encoder;
 use super::path::{PiFile, Record, RecordKind, is_id};
 use crate::Session;
 use crate::json::{Object, Source, object};
-use crate::loss::Losses;
+use crate::loss::{LEFT_OUT, Losses};
 use crate::source_id::id_of;
 use crate::write::{Item, Piece};
 
@@ -223,6 +223,7 @@ impl<'a> Writer<'a> {
     fn compaction(&mut self) {
         let Some(summary) = self.summary.take() else { return };
         let text: Vec<&str> = summary.blocks().iter().filter_map(text_of).collect();
+        let text = if text.is_empty() { LEFT_OUT.to_owned() } else { text.join("\n") };
         let session = self.session;
         let estimate = || TokenCount(session.messages.iter().map(tail_estimate).sum());
         let before = session.reported_usage.map_or_else(estimate, |usage| usage.context_tokens);
@@ -232,7 +233,7 @@ impl<'a> Writer<'a> {
         let head = self.record_head("compaction", &id);
         let record = object(|out| {
             head(out);
-            out.text("summary", &text.join("\n"));
+            out.text("summary", &text);
             if is_tree {
                 out.raw("firstKeptEntryId", &first_id);
             } else {
