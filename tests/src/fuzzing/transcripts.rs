@@ -1,6 +1,6 @@
 //! Readers, writers and the repair of transcripts.
 
-use epitome_loop::Message;
+use epitome_loop::{Message, Role};
 use epitome_transcripts::{
     Format, Note, ReadError, ReadOptions, Replacement, Session, WriteReport, read, repair, write,
 };
@@ -11,8 +11,9 @@ use super::sameness::{are_the_same, say_the_same};
 /// A summary with what has to be escaped in JSON.
 const SUMMARY: &str = "what <was> \"before\"\n\u{1f600}";
 
-/// Bytes that a message may grow by when it is written in another format: keys, marks of losses, ids.
-const GROWTH: usize = 64;
+/// Bytes that a message or a block may grow by when it is written in another format: keys, marks of losses, ids, and
+/// the record around it.
+const GROWTH: usize = 96;
 
 /// The laws of transcripts for an input in Anthropic's format.
 pub fn transcript_anthropic(bytes: &[u8]) {
@@ -24,6 +25,11 @@ pub fn transcript_detect(bytes: &[u8]) {
     hold(bytes, None);
 }
 
+/// The laws of transcripts for a rollout of Codex.
+pub fn transcript_codex(bytes: &[u8]) {
+    hold(bytes, Some(Format::CodexRollout));
+}
+
 /// The laws of transcripts for an Epitome JSON.
 pub fn transcript_epitome(bytes: &[u8]) {
     hold(bytes, Some(Format::EpitomeJson));
@@ -32,6 +38,11 @@ pub fn transcript_epitome(bytes: &[u8]) {
 /// The laws of transcripts for an input in the format of chat completions.
 pub fn transcript_openai_chat(bytes: &[u8]) {
     hold(bytes, Some(Format::OpenAiChat));
+}
+
+/// The laws of transcripts for items of the Responses API.
+pub fn transcript_openai_responses(bytes: &[u8]) {
+    hold(bytes, Some(Format::OpenAiResponses));
 }
 
 /// The laws of transcripts for a session of pi.
@@ -98,9 +109,10 @@ fn hold_session(bytes: &[u8], session: &Session, options: &ReadOptions) {
         return;
     }
     let all = everything(&repaired);
+    let blocks: usize = repaired.messages().iter().map(|message| message.blocks().len()).sum();
     for format in Format::ALL {
         let (bytes_in_it, report) = self::written(&repaired, None, &all, format);
-        let most = 8 * bytes.len() + GROWTH * (all.len() + 16);
+        let most = 8 * bytes.len() + GROWTH * (all.len() + blocks + 16);
         assert!(bytes_in_it.len() <= most, "{format} takes {} for {}", bytes_in_it.len(), bytes.len());
         let of_several = options.conversation.filter(|_| format == session.format());
         let back = read_back(&bytes_in_it, format, of_several);
@@ -108,7 +120,7 @@ fn hold_session(bytes: &[u8], session: &Session, options: &ReadOptions) {
         let same = match format {
             Format::EpitomeJson => are_the_same(back.messages(), repaired.messages()),
             _ if format == session.format() && report.losses.is_empty() => {
-                say_the_same(back.messages(), repaired.messages())
+                say_the_same(&held(format, back.messages()), &held(format, repaired.messages()))
             }
             _ => true,
         };
@@ -118,15 +130,56 @@ fn hold_session(bytes: &[u8], session: &Session, options: &ReadOptions) {
 
     // Half of it, in a way that leaves holes.
     let lead = repaired.leading_system();
-    let kept: Vec<usize> = all.into_iter().filter(|index| *index < lead || index % 3 != 0).collect();
+    let mut kept: Vec<usize> = all.into_iter().filter(|index| *index < lead || index % 3 != 0).collect();
+    if is_of_items(repaired.format()) {
+        // What only refers to a call is known by its result, so exchanges are kept whole.
+        let kept_whole = |(at, exchange): (usize, Vec<usize>)| (at < lead || at % 3 != 0).then_some(exchange);
+        kept =
+            exchanges(repaired.messages()).into_iter().enumerate().filter_map(kept_whole).flatten().collect();
+    }
     let (compacted, report) = self::written(&repaired, Some(SUMMARY), &kept, repaired.format());
     let back = read_back(&compacted, repaired.format(), options.conversation);
     if report.losses.is_empty() {
         let mut expected: Vec<Message> =
             kept.iter().filter_map(|&index| repaired.messages().get(index).cloned()).collect();
+        let lead = expected.iter().take_while(|message| message.role() == Role::System).count();
         expected.insert(lead, Message::user(SUMMARY));
-        assert!(say_the_same(back.messages(), &expected), "compacted, it reads otherwise");
+        let (back, expected) = (held(repaired.format(), back.messages()), held(repaired.format(), &expected));
+        assert!(say_the_same(&back, &expected), "compacted, it reads otherwise");
     }
+}
+
+/// Whether messages are made of items.
+fn is_of_items(format: Format) -> bool {
+    matches!(format, Format::OpenAiResponses | Format::CodexRollout)
+}
+
+/// Messages as a format holds them: where they are made of items, what the model says in a row is one.
+fn held(format: Format, messages: &[Message]) -> Vec<Message> {
+    let mut held: Vec<Message> = Vec::new();
+    for message in messages {
+        match (held.last_mut(), message) {
+            (Some(Message::Assistant { blocks: said, .. }), Message::Assistant { blocks, .. })
+                if is_of_items(format) =>
+            {
+                *said = said.iter().chain(blocks.iter()).cloned().collect();
+            }
+            (_, message) => held.push(message.clone()),
+        }
+    }
+    held
+}
+
+/// Messages by index, each with the results behind it.
+fn exchanges(messages: &[Message]) -> Vec<Vec<usize>> {
+    let mut exchanges: Vec<Vec<usize>> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        match exchanges.last_mut() {
+            Some(exchange) if message.role() == Role::Tool => exchange.push(at),
+            _ => exchanges.push(vec![at]),
+        }
+    }
+    exchanges
 }
 
 fn everything(session: &Session) -> Vec<usize> {
