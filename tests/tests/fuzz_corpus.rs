@@ -43,10 +43,12 @@ replayed![
     extractive,
     summary_xml,
     transcript_anthropic,
+    transcript_codex,
     transcript_detect,
     transcript_epitome,
     transcript_gemini,
     transcript_openai_chat,
+    transcript_openai_responses,
     transcript_pi,
 ];
 

@@ -11,8 +11,9 @@ use super::sameness::{are_the_same, say_the_same};
 /// A summary with what has to be escaped in JSON.
 const SUMMARY: &str = "what <was> \"before\"\n\u{1f600}";
 
-/// Bytes that a message may grow by when it is written in another format: keys, marks of losses, ids.
-const GROWTH: usize = 64;
+/// Bytes that a message or a block may grow by when it is written in another format: keys, marks of losses, ids, and
+/// the record around it.
+const GROWTH: usize = 96;
 
 /// The laws of transcripts for an input in Anthropic's format.
 pub fn transcript_anthropic(bytes: &[u8]) {
@@ -22,6 +23,11 @@ pub fn transcript_anthropic(bytes: &[u8]) {
 /// The laws of transcripts for an input whose format is found out.
 pub fn transcript_detect(bytes: &[u8]) {
     hold(bytes, None);
+}
+
+/// The laws of transcripts for a rollout of Codex.
+pub fn transcript_codex(bytes: &[u8]) {
+    hold(bytes, Some(Format::CodexRollout));
 }
 
 /// The laws of transcripts for an Epitome JSON.
@@ -37,6 +43,11 @@ pub fn transcript_gemini(bytes: &[u8]) {
 /// The laws of transcripts for an input in the format of chat completions.
 pub fn transcript_openai_chat(bytes: &[u8]) {
     hold(bytes, Some(Format::OpenAiChat));
+}
+
+/// The laws of transcripts for items of the Responses API.
+pub fn transcript_openai_responses(bytes: &[u8]) {
+    hold(bytes, Some(Format::OpenAiResponses));
 }
 
 /// The laws of transcripts for a session of pi.
@@ -103,18 +114,21 @@ fn hold_session(bytes: &[u8], session: &Session, options: &ReadOptions) {
         return;
     }
     let all = everything(&repaired);
+    let blocks: usize = repaired.messages().iter().map(|message| message.blocks().len()).sum();
     for format in Format::ALL {
         let (bytes_in_it, report) = self::written(&repaired, None, &all, format);
-        let most = 8 * bytes.len() + GROWTH * (all.len() + 16);
+        let most = 8 * bytes.len() + GROWTH * (all.len() + blocks + 16);
         assert!(bytes_in_it.len() <= most, "{format} takes {} for {}", bytes_in_it.len(), bytes.len());
         let of_several = options.conversation.filter(|_| format == session.format());
         let back = read_back(&bytes_in_it, format, of_several);
         // Another format may hold it in another way; ours holds everything.
         let same = match format {
             Format::EpitomeJson => are_the_same(back.messages(), repaired.messages()),
-            _ if format == session.format() && report.losses.is_empty() => {
-                say_the_same(back.messages(), repaired.messages(), format != Format::Gemini)
-            }
+            _ if format == session.format() && report.losses.is_empty() => say_the_same(
+                &held(format, back.messages()),
+                &held(format, repaired.messages()),
+                format != Format::Gemini,
+            ),
             _ => true,
         };
         assert!(same, "repaired and written as {format}, it reads otherwise");
@@ -124,32 +138,56 @@ fn hold_session(bytes: &[u8], session: &Session, options: &ReadOptions) {
     // Half of it, in a way that leaves holes.
     let lead = repaired.leading_system();
     let mut kept: Vec<usize> = all.into_iter().filter(|index| *index < lead || index % 3 != 0).collect();
-    let is_gemini = repaired.format() == Format::Gemini;
-    if is_gemini {
-        // Where ids may be missing, or results stand in the record of their calls, exchanges are kept whole.
-        kept = exchanges(repaired.messages())
-            .filter(|(at, _)| *at < lead || at % 3 != 0)
-            .flat_map(|(_, all)| all)
-            .collect();
+    let format = repaired.format();
+    if is_of_items(format) || format == Format::Gemini {
+        // What only refers to a call is known by its result, and ids may be missing, so exchanges are kept whole.
+        let kept_whole = |(at, exchange): (usize, Vec<usize>)| (at < lead || at % 3 != 0).then_some(exchange);
+        kept =
+            exchanges(repaired.messages()).into_iter().enumerate().filter_map(kept_whole).flatten().collect();
     }
     let (compacted, report) = self::written(&repaired, Some(SUMMARY), &kept, repaired.format());
     let back = read_back(&compacted, repaired.format(), options.conversation);
     if report.losses.is_empty() {
         let mut expected: Vec<Message> =
             kept.iter().filter_map(|&index| repaired.messages().get(index).cloned()).collect();
+        let lead = expected.iter().take_while(|message| message.role() == Role::System).count();
         expected.insert(lead, Message::user(SUMMARY));
-        assert!(say_the_same(back.messages(), &expected, !is_gemini), "compacted, it reads otherwise");
+        let (back, expected) = (held(format, back.messages()), held(format, &expected));
+        assert!(say_the_same(&back, &expected, format != Format::Gemini), "compacted, it reads otherwise");
     }
 }
 
-/// Messages with the results behind them, and their numbers.
-fn exchanges(messages: &[Message]) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> {
-    let starts: Vec<usize> = (0..messages.len())
-        .filter(|&at| messages.get(at).is_some_and(|message| message.role() != Role::Tool))
-        .chain([messages.len()])
-        .collect();
-    let ranges: Vec<_> = starts.windows(2).filter_map(|two| Some(*two.first()?..*two.last()?)).collect();
-    ranges.into_iter().enumerate()
+/// Whether messages are made of items.
+fn is_of_items(format: Format) -> bool {
+    matches!(format, Format::OpenAiResponses | Format::CodexRollout)
+}
+
+/// Messages as a format holds them: where they are made of items, what the model says in a row is one.
+fn held(format: Format, messages: &[Message]) -> Vec<Message> {
+    let mut held: Vec<Message> = Vec::new();
+    for message in messages {
+        match (held.last_mut(), message) {
+            (Some(Message::Assistant { blocks: said, .. }), Message::Assistant { blocks, .. })
+                if is_of_items(format) =>
+            {
+                *said = said.iter().chain(blocks.iter()).cloned().collect();
+            }
+            (_, message) => held.push(message.clone()),
+        }
+    }
+    held
+}
+
+/// Messages by index, each with the results behind it.
+fn exchanges(messages: &[Message]) -> Vec<Vec<usize>> {
+    let mut exchanges: Vec<Vec<usize>> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        match exchanges.last_mut() {
+            Some(exchange) if message.role() == Role::Tool => exchange.push(at),
+            _ => exchanges.push(vec![at]),
+        }
+    }
+    exchanges
 }
 
 fn everything(session: &Session) -> Vec<usize> {

@@ -1,11 +1,9 @@
 //! What of the items of a rollout is sent next: compactions replace them, rollbacks take them away.
 
-use std::ops::Range;
-
 use epitome_loop::Usage;
 
 use crate::faults::Faults;
-use crate::json::Value;
+use crate::json::{Kind, Value};
 
 /// One item on the way to what is sent.
 #[derive(Clone, Copy)]
@@ -107,7 +105,9 @@ impl<'a> History<'a> {
         for entry in context.iter().filter(|entry| entry.role != Role::Model).chain(&said) {
             self.add(*entry);
         }
-        if let Some(value) = message.filter(|message| !message.inner().trim_ascii().is_empty()) {
+        if let Some(value) = message
+            .filter(|message| message.kind() == Kind::String && !message.inner().trim_ascii().is_empty())
+        {
             self.add(Entry { value, number, usage: None, is_summary: true, role: Role::Turn });
         }
     }
@@ -145,9 +145,9 @@ impl<'a> History<'a> {
 }
 
 impl Entry<'_> {
-    /// Where its bytes stand.
-    pub(super) fn range(&self) -> Range<usize> {
-        self.value.range()
+    /// Whether it is the text of a summary and no item.
+    pub(super) fn is_bare_summary(&self) -> bool {
+        self.is_summary && !self.value.is_object()
     }
 }
 

@@ -138,7 +138,7 @@ fn map_entries(
     let mut mapped = Vec::new();
     for entry in history.entries() {
         let mut faults = Faults::default();
-        let item = if entry.value.kind() == Kind::String {
+        let item = if entry.is_bare_summary() {
             Mapped::Message(string_message(entry.value, &mut faults))
         } else {
             map(entry.value, entry.number, &mut calls, &mut faults)?
@@ -175,10 +175,8 @@ fn map_entries(
 }
 
 fn part(entry: &Entry<'_>) -> Part {
-    match entry.value.kind() {
-        Kind::String => Part::user_text(entry.range()),
-        _ => Part::item(entry.range()),
-    }
+    let range = entry.value.range();
+    if entry.is_bare_summary() { Part::user_text(range) } else { Part::item(range) }
 }
 
 /// What the newest request took. Zeros stand where Codex only guesses, right behind a compaction.

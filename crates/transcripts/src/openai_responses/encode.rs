@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use epitome_loop::{Block, Message, Opaque, Role, Thinking, ToolUse};
+use epitome_loop::{Block, Image, Message, Opaque, Role, Thinking, ToolUse};
 
 use super::calls::CallKinds;
 use super::items::COMPACTION;
@@ -162,47 +162,37 @@ impl<'a> Encoder<'a> {
             self.losses.add(LossKind::ErrorFlag);
         }
         let parts: Vec<Vec<u8>> = blocks.iter().filter_map(|block| self.part(block, Role::Tool)).collect();
-        let words: Vec<&str> = blocks.iter().filter_map(text).collect();
-        let words = words.join("\n");
         let id = self.id(id);
         let item = object(|out| match kind {
-            "custom_tool_call" => {
-                answer(out, "custom_tool_call_output", &id, |out| output(out, blocks, &parts))
-            }
-            "local_shell_call" => {
-                out.text("type", "local_shell_call_output");
-                out.text("id", &id);
-                out.text("output", &words);
-            }
             "shell_call" => answer(out, "shell_call_output", &id, |out| {
-                out.array("output", |list| {
-                    list.object(|out| {
-                        out.text("stdout", &words);
-                        out.text("stderr", "");
-                        out.object("outcome", |out| {
-                            out.text("type", "exit");
-                            out.number("exit_code", u64::from(is_error));
-                        });
-                    });
-                });
+                out.array("output", |list| shell_chunks(list, blocks, is_error));
             }),
             "apply_patch_call" => answer(out, "apply_patch_call_output", &id, |out| {
                 out.text("status", if is_error { "failed" } else { "completed" });
-                out.text("output", &words);
+                output(out, blocks, &parts);
             }),
-            "computer_call" => answer(out, "computer_call_output", &id, |out| {
-                out.object("output", |out| {
+            "computer_call" => answer(out, "computer_call_output", &id, |out| match blocks {
+                [Block::Image(image)] => out.object("output", |out| {
                     out.text("type", "computer_screenshot");
-                    if let Some(address) = blocks.iter().find_map(image_address) {
-                        out.text("image_url", &address);
-                    }
-                });
+                    out.text("image_url", &image_address(image));
+                }),
+                blocks => output(out, blocks, &parts),
             }),
             "mcp_approval_request" => {
                 out.text("type", "mcp_approval_response");
                 out.text("approval_request_id", &id);
                 out.boolean("approve", false);
+                out.text("reason", &blocks.iter().filter_map(text).collect::<Vec<_>>().join("\n"));
             }
+            "local_shell_call" => {
+                out.text("type", "local_shell_call_output");
+                out.text("id", &id);
+                output(out, blocks, &parts);
+            }
+            "custom_tool_call" => {
+                answer(out, "custom_tool_call_output", &id, |out| output(out, blocks, &parts));
+            }
+            "tool_search_call" => answer(out, "tool_search_output", &id, |out| output(out, blocks, &parts)),
             "function_call" | "item_reference" => {
                 answer(out, "function_call_output", &id, |out| output(out, blocks, &parts));
             }
@@ -220,6 +210,8 @@ impl<'a> Encoder<'a> {
     fn part(&mut self, block: &Block, role: Role) -> Option<Vec<u8>> {
         let carries_media = matches!(role, Role::User | Role::Tool);
         let loss = match block {
+            // The API refuses empty text.
+            Block::Text { text } | Block::Refusal { text } if text.is_empty() => return None,
             Block::Text { text } => {
                 let kind = if role == Role::Assistant { "output_text" } else { "input_text" };
                 return Some(text_part(kind, text));
@@ -234,13 +226,11 @@ impl<'a> Encoder<'a> {
                 self.losses.add(LossKind::Refusal);
                 return Some(text_part("input_text", text));
             }
-            Block::Image(_) if carries_media => {
-                return image_address(block).map(|address| {
-                    object(|out| {
-                        out.text("type", "input_image");
-                        out.text("image_url", &address);
-                    })
-                });
+            Block::Image(image) if carries_media => {
+                return Some(object(|out| {
+                    out.text("type", "input_image");
+                    out.text("image_url", &image_address(image));
+                }));
             }
             Block::Audio(audio) if role == Role::User => match &audio.data {
                 Some(data) => {
@@ -255,6 +245,7 @@ impl<'a> Encoder<'a> {
                 None => LossKind::Audio,
             },
             Block::Document(document) => match &document.data {
+                None if document.text.is_empty() => return None,
                 None => {
                     let kind = if role == Role::Assistant { "output_text" } else { "input_text" };
                     return Some(text_part(kind, &document.text));
@@ -331,12 +322,23 @@ fn text(block: &Block) -> Option<&str> {
     }
 }
 
-fn image_address(block: &Block) -> Option<String> {
-    match block {
-        Block::Image(image) => Some(match &image.data {
-            Some(data) => media::to_data_address(&image.media_type, data),
-            None => image.url.as_str().to_owned(),
-        }),
-        _ => None,
+fn image_address(image: &Image) -> String {
+    match &image.data {
+        Some(data) => media::to_data_address(&image.media_type, data),
+        None => image.url.as_str().to_owned(),
+    }
+}
+
+/// What a shell printed, one chunk for each text.
+fn shell_chunks(list: &mut Array<'_>, blocks: &[Block], is_error: bool) {
+    for text in blocks.iter().filter_map(text) {
+        list.object(|out| {
+            out.text("stdout", text);
+            out.text("stderr", "");
+            out.object("outcome", |out| {
+                out.text("type", "exit");
+                out.number("exit_code", u64::from(is_error));
+            });
+        });
     }
 }

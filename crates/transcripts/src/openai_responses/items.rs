@@ -36,7 +36,7 @@ pub(crate) fn is_item(value: Value<'_>) -> bool {
 
 /// Whether this is the type of an item.
 pub(crate) fn is_item_kind(kind: Value<'_>) -> bool {
-    const KINDS: [&[u8]; 10] = [
+    const KINDS: [&[u8]; 11] = [
         b"message",
         b"reasoning",
         b"item_reference",
@@ -47,6 +47,7 @@ pub(crate) fn is_item_kind(kind: Value<'_>) -> bool {
         b"compaction_summary",
         b"context_compaction",
         b"ghost_snapshot",
+        b"tool_search_output",
     ];
     let kind = kind.inner();
     KINDS.contains(&kind) || kind.ends_with(b"_call") || kind.ends_with(b"_call_output")
@@ -113,13 +114,7 @@ pub(crate) fn map(
         return Ok(Mapped::Model(vec![Block::ToolUse(answer)]));
     }
     if is("mcp_approval_response") {
-        let request = faults.string(item.get("approval_request_id"));
-        let blocks = [opaque(item, Some(kind), faults)].into();
-        return Ok(Mapped::Message(Message::ToolResult {
-            blocks,
-            tool_use_id: request.into(),
-            is_error: false,
-        }));
+        return Ok(Mapped::Message(approval(item, kind, faults)));
     }
     let call_id = call_id.or_else(|| id.filter(|_| kind.inner().starts_with(b"local_shell_call")));
     if let Some(call_id) = call_id
@@ -239,6 +234,19 @@ fn client_call(item: Value<'_>, kind: Value<'_>, call_id: Value<'_>, faults: &mu
     let name = kind.strip_suffix("_call").unwrap_or(&kind).to_owned();
     let state = raw_json(item.bytes(), &mut faults.text);
     ToolUse::new(faults.string(Some(call_id)), name, input, Some((state, ITEM.into())))
+}
+
+/// The user's answer to a request for approval. One that refuses for a reason says it.
+fn approval(item: Value<'_>, kind: Value<'_>, faults: &mut Faults) -> Message {
+    let [request, approve, reason] = faults.pick(item, ["approval_request_id", "approve", "reason"]);
+    let refused = approve.is_some_and(|approve| approve.bytes() == b"false");
+    let reason = blocks::text(faults.string(reason)).filter(|_| refused);
+    let block = reason.unwrap_or_else(|| opaque(item, Some(kind), faults));
+    Message::ToolResult {
+        blocks: [block].into(),
+        tool_use_id: faults.string(request).into(),
+        is_error: refused,
+    }
 }
 
 /// An answer to a call. Old rollouts of Codex have `{content, success}` as its output.

@@ -14,6 +14,8 @@ pub(super) struct Conversation<'a> {
     pub(super) object: Option<Value<'a>>,
     /// The items, those of the requests that it continues included.
     pub(super) items: Vec<Value<'a>>,
+    /// Where those of them begin, ascending, that are the whole text of a user message: a string as input.
+    pub(super) texts: Vec<usize>,
     /// The reply to the request, which belongs behind the items.
     pub(super) reply: Option<Value<'a>>,
     /// How many requests in the log belong to this conversation.
@@ -91,6 +93,7 @@ impl<'a> Conversation<'a> {
         Self {
             object: None,
             items,
+            texts: Vec::new(),
             reply: None,
             requests: 1,
             is_delta: false,
@@ -114,10 +117,12 @@ impl<'a> Conversation<'a> {
     fn of_request(request: Value<'a>, document: Range<usize>) -> Self {
         let mut conversation = match request.get("input").or_else(|| request.get("messages")) {
             Some(input) if input.is_array() => Self::of_array(input, document),
-            Some(text) => Self::new(
-                vec![text],
-                List { document, inside: text.range(), in_array: true, ..List::default() },
-            ),
+            Some(text) => {
+                let list = List { document, inside: text.range(), in_array: true, ..List::default() };
+                let mut conversation = Self::new(vec![text], list);
+                conversation.texts.push(text.range().start);
+                conversation
+            }
             None => Self::new(Vec::new(), List { document, in_array: true, ..List::default() }),
         };
         conversation.object = Some(request);
@@ -213,6 +218,7 @@ impl<'a> Conversation<'a> {
         let new = std::mem::take(&mut self.items);
         let output = older.reply.and_then(|reply| reply.get("output"));
         self.items = std::mem::take(&mut older.items);
+        self.texts.append(&mut older.texts);
         self.items.extend(output.into_iter().flat_map(Value::elements));
         self.items.extend(new);
         self.is_delta = older.is_delta;

@@ -8,7 +8,7 @@ use super::blocks;
 use super::calls::Calls;
 use super::grouping::{Grouping, Part};
 use super::items::{self, Mapped, is_compaction};
-use super::log::conversations;
+use super::log::{Conversation, conversations};
 use super::write::ResponsesList;
 use crate::assembly::Assembly;
 use crate::faults::Faults;
@@ -40,7 +40,7 @@ pub(crate) fn read(
         None => conversation.reply.map(|reply| (reply, true)),
     };
     let instructions = head(conversation.object, reply, into);
-    let mut kept = Items::of(&conversation.items, reply);
+    let mut kept = Items::of(&conversation, reply);
     if reply.is_some() && !kept.has_reply {
         into.note(Note::ReplyNotRead);
     }
@@ -89,6 +89,8 @@ struct Item<'a> {
     index: usize,
     is_reply: bool,
     is_in_source: bool,
+    /// Whether it is no item but the whole text of a user message.
+    is_text: bool,
 }
 
 struct Items<'a> {
@@ -99,7 +101,8 @@ struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    fn of(items: &[Value<'a>], reply: Option<(Value<'a>, bool)>) -> Self {
+    fn of(conversation: &Conversation<'a>, reply: Option<(Value<'a>, bool)>) -> Self {
+        let Conversation { items, texts, .. } = conversation;
         let of_request = items.iter().map(|value| (*value, false, true));
         let output = reply.and_then(|(reply, in_source)| Some((reply.get("output")?, in_source)));
         let of_reply = output
@@ -108,7 +111,10 @@ impl<'a> Items<'a> {
         let items: Vec<Item<'a>> = of_request
             .chain(of_reply)
             .enumerate()
-            .map(|(index, (value, is_reply, is_in_source))| Item { value, index, is_reply, is_in_source })
+            .map(|(index, (value, is_reply, is_in_source))| {
+                let is_text = !is_reply && texts.binary_search(&value.range().start).is_ok();
+                Item { value, index, is_reply, is_in_source, is_text }
+            })
             .collect();
         let compacted_in_reply = items.iter().any(|item| item.is_reply && is_compaction(item.value));
         Self { items, has_reply: output.is_some_and(|(list, _)| list.is_array()), compacted_in_reply }
@@ -140,7 +146,7 @@ fn map(
     for item in &kept.items {
         let mut faults = Faults::default();
         let range = item.value.range();
-        let (mapped, part) = if item.value.kind() == Kind::String {
+        let (mapped, part) = if item.is_text {
             let message = items::string_message(item.value, &mut faults);
             (Mapped::Message(message), Part::user_text(range))
         } else {
