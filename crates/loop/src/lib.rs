@@ -9,6 +9,7 @@ mod compaction;
 mod content;
 mod context;
 mod core_json;
+mod counter_fit;
 mod counting;
 mod fingerprint;
 mod floor;
@@ -32,9 +33,8 @@ mod usage;
 mod waiter_reply;
 
 pub use capability::{
-    CapabilityError, CapabilityField, CapabilityKind, CapabilityReason, CounterCapability,
-    CounterIncompatible, CounterTransport, InferenceCapability, InferenceTransport, Retention,
-    SecurityIdentity, compatible_counter,
+    CapabilityError, CapabilityField, CapabilityKind, CapabilityReason, CounterCapability, CounterTransport,
+    InferenceCapability, InferenceTransport, Retention, SecurityIdentity,
 };
 pub use capability_numbers::NumericCapability;
 pub use compaction::{
@@ -47,6 +47,7 @@ pub use content::{
 };
 pub use context::{ContextBasis, ContextMeasurement, ContextRevision, IdentityError, RequestFingerprint};
 pub use core_json::{core_json, core_json_len, tail_estimate};
+pub use counter_fit::{CounterIncompatible, compatible_counter};
 pub use counting::{ContextCount, ContextCounter, CountError, CountQuality, Request, TextEstimator};
 pub use fingerprint::{
     FingerprintError, RequestFingerprintInput, runtime_context_revision, system_revision,

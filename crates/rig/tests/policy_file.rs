@@ -299,3 +299,41 @@ proptest! {
         }
     }
 }
+
+/// The example as written and as JSON, with some bytes replaced, removed or repeated.
+fn damaged() -> impl Strategy<Value = Vec<u8>> {
+    let json = read_policy_file(SEED.as_bytes()).unwrap().to_json();
+    let edit = (any::<prop::sample::Index>(), 0_u8..4, any::<u8>(), any::<prop::sample::Index>());
+    (any::<bool>(), prop::collection::vec(edit, 0..6)).prop_map(move |(toml, edits)| {
+        let mut bytes = if toml { SEED.as_bytes().to_vec() } else { json.clone().into_bytes() };
+        for (at, kind, byte, other) in edits {
+            let (at, other) = (at.index(bytes.len()), other.index(bytes.len()));
+            match kind {
+                0 => bytes[at] = byte,
+                1 => bytes[at] = bytes[other],
+                2 if bytes.len() > 1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, bytes[other]),
+            }
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    /// Whatever is given, the answer is a policy that can be written and read again, or a place in the file.
+    #[test]
+    fn any_bytes_have_an_answer(bytes in damaged()) {
+        match read_policy_file(&bytes) {
+            Ok(policy) => prop_assert_eq!(read_policy_file(policy.to_json().as_bytes()), Ok(policy)),
+            Err(fault) => {
+                let text = String::from_utf8_lossy(&bytes);
+                let lines: Vec<&str> = text.split('\n').collect();
+                prop_assert!((1..=lines.len()).contains(&fault.line), "{fault}");
+                let columns = lines[fault.line - 1].chars().count() + 1;
+                prop_assert!((1..=columns).contains(&fault.column), "{fault}");
+            }
+        }
+    }
+}
