@@ -189,6 +189,18 @@ impl LoopDefinitionError {
 }
 
 impl LoopDefinitionBuilder {
+    /// The name that the loop is to have.
+    #[must_use]
+    pub fn name(&self) -> &SharedText {
+        &self.name
+    }
+
+    /// The compaction policy as given so far.
+    #[must_use]
+    pub fn compaction(&self) -> Option<&CompactionPolicy> {
+        self.compaction.as_ref()
+    }
+
     /// Says who counts.
     pub fn with_context_counter(mut self, counter: CounterCapability) -> Self {
         let before = self.counter.replace(counter).is_some();

@@ -6,6 +6,8 @@ use std::fmt;
 use epitome_loop::{CompactionPolicyError, HustleNameError, PolicyField};
 use thiserror::Error;
 
+use crate::{RigErrorKind, WindowUnknown};
+
 /// A file that defines something cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}{}: {problem}", in_place(place))]
@@ -115,6 +117,15 @@ pub enum FileProblem {
     /// The values contradict each other or a rule of compaction policies.
     #[error("{}", broken_rule(*.0))]
     Policy(CompactionPolicyError),
+    /// The policy depends on the window of its loop's model.
+    #[error("{0}")]
+    WindowUnknown(WindowUnknown),
+    /// Nothing was found under the name of a prompt's file.
+    #[error("this prompt file cannot be read")]
+    PromptFile,
+    /// The definitions do not make a rig.
+    #[error("{0}")]
+    Rig(RigErrorKind),
 }
 
 /// The rule in the words of the file's keys.
@@ -145,6 +156,9 @@ impl FileProblem {
             Self::UnknownWord { .. } => "unknown_word",
             Self::Expected { .. } => "unexpected_value",
             Self::Policy(_) => "policy",
+            Self::WindowUnknown(_) => "window_unknown",
+            Self::PromptFile => "prompt_file",
+            Self::Rig(kind) => kind.as_str(),
         }
     }
 }

@@ -6,7 +6,8 @@ mod values;
 use epitome_loop::{BasisPoints, ContextLimits, CountQuality, CounterPolicy, SharedText, TokenCount};
 use serde::{Deserialize, Serialize};
 
-use self::values::{AmountWire, LevelWire, RearmWire, ShareWire, TimeWire};
+pub(crate) use self::values::TimeWire;
+use self::values::{AmountWire, LevelWire, RearmWire, ShareWire};
 use crate::document::Document;
 use crate::policy_file::broken_rule;
 use crate::{Amount, FileError, FilePlace, FileProblem, KeepRecentAmount, PlacePart, PolicyFile, RearmLevel};

@@ -43,25 +43,25 @@ pub struct HustleLimits(HustleLimitSettings);
 #[non_exhaustive]
 pub enum HustleLimitsError {
     /// `blocking.concurrent` is zero.
-    #[error("hustle limits: blocking.concurrent must not be zero")]
+    #[error("blocking.concurrent must not be zero")]
     BlockingConcurrent,
     /// `blocking.queued` is above [`MAX_QUEUED`].
-    #[error("hustle limits: blocking.queued must be at most {MAX_QUEUED}")]
+    #[error("blocking.queued must be at most {MAX_QUEUED}")]
     BlockingQueued,
     /// `background.concurrent` is zero.
-    #[error("hustle limits: background.concurrent must not be zero")]
+    #[error("background.concurrent must not be zero")]
     BackgroundConcurrent,
     /// `background.queued` is above [`MAX_QUEUED`].
-    #[error("hustle limits: background.queued must be at most {MAX_QUEUED}")]
+    #[error("background.queued must be at most {MAX_QUEUED}")]
     BackgroundQueued,
     /// `audit_timeout` is zero.
-    #[error("hustle limits: audit_timeout must not be zero")]
+    #[error("audit_timeout must not be zero")]
     AuditTimeout,
     /// `finalization_timeout` is zero.
-    #[error("hustle limits: finalization_timeout must not be zero")]
+    #[error("finalization_timeout must not be zero")]
     FinalizationTimeout,
     /// `worker_drain_timeout` is zero.
-    #[error("hustle limits: worker_drain_timeout must not be zero")]
+    #[error("worker_drain_timeout must not be zero")]
     WorkerDrainTimeout,
 }
 

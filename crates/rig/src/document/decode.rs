@@ -22,6 +22,9 @@ impl Fault {
             "a boolean" => "true or false".into(),
             "a string" => "text in quotes".into(),
             "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more".into(),
+            "a nonzero u64" => "a whole number, 1 or more".into(),
+            "f64" => "a number".into(),
+            "a sequence" => "a list".into(),
             // Our own words, or those of the derived readers; neither knows the file.
             other => other.to_owned().into(),
         };

@@ -35,7 +35,7 @@ pub(super) struct ShareWire(pub(super) Share);
 
 /// A length of time.
 #[derive(Clone, Copy)]
-pub(super) struct TimeWire(pub(super) Duration);
+pub(crate) struct TimeWire(pub(crate) Duration);
 
 /// Below this many basis points a bare number is more likely a percentage without its sign.
 const LEAST_BARE_POINTS: u64 = 100;

@@ -1,0 +1,73 @@
+//! A loop whose hustle is known to exist and to fit.
+
+use std::sync::Arc;
+
+use epitome_loop::{HustleDefinition, HustleLimits, LoopDefinition, SharedText, ValidPolicy};
+
+/// A loop together with everything that its policy asks for. A session is opened from one.
+///
+/// Only a [`Rig`](crate::Rig) makes it, so whoever holds one knows: the policy is valid for the loop's counter,
+/// the hustle that it names is registered, waits for nothing, and has room for the smallest input and the
+/// smallest summary. A clone copies a pointer.
+///
+/// ```compile_fail,E0451
+/// // There is no other way to one: its fields are private.
+/// let bound = epitome_rig::BoundLoop { parts: todo!() };
+/// ```
+#[derive(Clone, Debug)]
+pub struct BoundLoop {
+    parts: Arc<Parts>,
+}
+
+#[derive(Debug)]
+struct Parts {
+    definition: LoopDefinition,
+    compaction: Option<Bound>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    hustle: Arc<HustleDefinition>,
+    limits: HustleLimits,
+}
+
+/// What a bound loop compacts with: three parts that exist together or not at all.
+#[derive(Clone, Copy, Debug)]
+pub struct BoundCompaction<'a> {
+    /// When to compact, and how much may come of it.
+    pub policy: &'a ValidPolicy,
+    /// What makes the summary.
+    pub hustle: &'a Arc<HustleDefinition>,
+    /// What the lanes of the session hold.
+    pub limits: &'a HustleLimits,
+}
+
+impl BoundLoop {
+    pub(crate) fn new(
+        definition: LoopDefinition,
+        compaction: Option<(Arc<HustleDefinition>, HustleLimits)>,
+    ) -> Self {
+        let compaction = compaction.map(|(hustle, limits)| Bound { hustle, limits });
+        Self { parts: Arc::new(Parts { definition, compaction }) }
+    }
+
+    /// The loop's name.
+    #[must_use]
+    pub fn name(&self) -> &SharedText {
+        self.parts.definition.name()
+    }
+
+    /// The loop's definition.
+    #[must_use]
+    pub fn definition(&self) -> &LoopDefinition {
+        &self.parts.definition
+    }
+
+    /// What it compacts with; `None` when its context is only watched, or left to itself.
+    #[must_use]
+    pub fn compaction(&self) -> Option<BoundCompaction<'_>> {
+        let Bound { hustle, limits } = self.parts.compaction.as_ref()?;
+        let policy = self.parts.definition.compaction()?;
+        Some(BoundCompaction { policy, hustle, limits })
+    }
+}

@@ -1,0 +1,193 @@
+use super::*;
+use crate::{Incompatibility, RigErrorKind};
+use epitome_loop::{CountQuality, LoopDefinitionError, ModelSource, Participation, TokenCount};
+
+const RIG: &str = include_str!("tests/rig.toml");
+
+fn prompts(name: &str) -> Option<SharedText> {
+    (name == "compact.md").then(|| "Summarize.".into())
+}
+
+fn read(text: &str) -> Result<Rig, FileError> {
+    read_rig_file_with(text.as_bytes(), prompts)
+}
+
+/// The fault of the example with one text in place of another.
+fn fault(from: &str, to: &str) -> FileError {
+    assert!(RIG.contains(from), "{from}");
+    read(&RIG.replacen(from, to, 1)).unwrap_err()
+}
+
+#[test]
+fn a_rig_file_becomes_a_rig() {
+    let rig = read(RIG).unwrap();
+    let limits = rig.hustle_limits().unwrap();
+    assert_eq!(limits.lane(Participation::Background).queued, 100);
+    assert_eq!(rig.hustles().len(), 2);
+    let main = rig.bound_loop("main").unwrap();
+    let compaction = main.compaction().unwrap();
+    assert_eq!(compaction.hustle.name().as_str(), "context.compact.model");
+    assert_eq!(compaction.policy.safety_margin(), TokenCount(4_000));
+    assert!(
+        matches!(compaction.hustle.model(), ModelSource::Named { prompt, .. } if prompt.text == "Summarize.")
+    );
+    let context = main.definition().context().unwrap();
+    assert_eq!(context.counter().quality, CountQuality::HeuristicEstimate);
+    let watched = rig.bound_loop("watched").unwrap();
+    assert!(watched.compaction().is_none());
+    assert_eq!(watched.definition().model().sampling.temperature, Some(0.5));
+    assert!(rig.bound_loop("other").is_none());
+    assert!(rig.hustle(compaction.policy.hustle()).is_some());
+}
+
+#[test]
+fn toml_and_json_say_the_same() {
+    let (from_toml, from_json) = (read(RIG).unwrap(), read(include_str!("tests/rig.json")).unwrap());
+    let revisions = |rig: &Rig| {
+        let loops: Vec<_> =
+            rig.loops().iter().map(|found| found.definition().policy_revision().clone()).collect();
+        let hustles: Vec<_> = rig.hustles().iter().map(|found| found.policy_revision()).collect();
+        (loops, hustles)
+    };
+    assert_eq!(revisions(&from_toml), revisions(&from_json));
+    assert_eq!(from_toml.hustle_limits(), from_json.hustle_limits());
+}
+
+#[test]
+fn a_rule_that_is_broken_is_pointed_at() {
+    for (from, to, kind, shown) in [
+        (
+            "concurrent = 1",
+            "concurrent = 0",
+            "invalid_hustle_limits",
+            "line 2, column 27, hustle_limits.blocking.concurrent: blocking.concurrent must not be zero",
+        ),
+        (
+            "output_bytes = 65536",
+            "output_bytes = 16777217",
+            "invalid_hustle",
+            "line 13, column 16, hustles[1].output_bytes: the output limit must be from 1 to 16777216 bytes",
+        ),
+        (
+            "hustle = \"context.compact.model\"",
+            "hustle = \"gone\"",
+            "missing_compaction_hustle",
+            "line 48, column 10, loops[1].compaction.hustle: \
+             no hustle has the name that its compaction policy asks for",
+        ),
+        (
+            "name = \"context.compact.model\"\nparticipation = \"blocking\"",
+            "name = \"context.compact.model\"\nparticipation = \"background\"",
+            "incompatible_compaction_hustle",
+            "line 48, column 10, loops[1].compaction.hustle: the hustle of its compaction policy does not fit: \
+             it runs in the background, and a compaction is waited for",
+        ),
+        (
+            "counter_policy = \"allow_conservative\"",
+            "counter_policy = \"require_exact\"",
+            "policy",
+            "line 41, column 18, loops[1].compaction.counter_policy: \
+             compaction policy: CounterPolicy does not admit the counter's quality",
+        ),
+        (
+            "name = \"watched\"",
+            "name = \"main\"",
+            "duplicate_loop",
+            "line 51, column 8, loops[2].name: \
+             an earlier loop has this name",
+        ),
+        (
+            "model = { source = \"embedded\" }",
+            "model = { source = \"embedded\", client = \"x\" }",
+            "unexpected_value",
+            "line 14, column 41, hustles[1].model.client: expected this key only beside the source \"named\"",
+        ),
+        (
+            "retry = \"none\"",
+            "retry = \"twice\"",
+            "unknown_word",
+            "line 16, column 9, hustles[1].retry: unknown word; known here are none, classified_once",
+        ),
+        (
+            "file = \"compact.md\"",
+            "file = \"other.md\"",
+            "prompt_file",
+            "line 26, column 19, hustles[2].prompt.file: this prompt file cannot be read",
+        ),
+    ] {
+        let fault = fault(from, to);
+        assert_eq!(fault.problem.kind(), kind, "{fault}");
+        assert_eq!(fault.to_string(), shown);
+    }
+}
+
+#[test]
+fn what_is_missing_is_said_where_it_belongs() {
+    let gone = fault("[hustle_limits]", "[other]");
+    assert_eq!(gone.problem.kind(), "unknown_key");
+    let (limits_only, hustles) = RIG.split_at(RIG.find("[[hustles]]").unwrap());
+    let kind = |text: &str| read(text).unwrap_err().problem;
+    assert_eq!(kind(hustles), FileProblem::Rig(RigErrorKind::MissingHustleLimits));
+    assert_eq!(kind(limits_only), FileProblem::Rig(RigErrorKind::UnusedHustleLimits));
+    assert_eq!(kind(""), FileProblem::Rig(RigErrorKind::NoLoop));
+    let no_counter = fault("counter = { transport", "fixed = { system = 1, tools = 1 }\n#");
+    assert_eq!(no_counter.problem.kind(), "duplicate_key");
+    let no_counter = fault("counter = { transport", "#");
+    assert_eq!(
+        no_counter.problem,
+        FileProblem::Rig(RigErrorKind::InvalidLoop(LoopDefinitionError::MissingContextCounter))
+    );
+    assert_eq!(no_counter.place.to_string(), "loops[1].counter");
+    let no_prompt = fault("prompt = {", "#");
+    assert_eq!(no_prompt.problem, FileProblem::MissingKey { key: "prompt" });
+    assert_eq!(no_prompt.place.to_string(), "hustles[2]");
+    let two_prompts = fault("file = \"compact.md\"", "file = \"compact.md\", text = \"x\"");
+    assert_eq!(two_prompts.place.to_string(), "hustles[2].prompt");
+}
+
+#[test]
+fn limits_below_the_smallest_payloads_are_refused_with_the_numbers() {
+    let small = |key: &str, to: &str| {
+        let at = RIG.find("context.compact.model").unwrap();
+        let (before, after) = RIG.split_at(at);
+        match read(&format!("{before}{}", after.replacen(key, to, 1))) {
+            Err(FileError {
+                problem: FileProblem::Rig(RigErrorKind::IncompatibleCompactionHustle(why)),
+                ..
+            }) => Some(why),
+            Ok(_) => None,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    // This hustle answers with the identity around the summary.
+    let least = epitome_loop::SMALLEST_ECHO_BYTES as u64;
+    let (below, enough) = (least - 1, least);
+    assert_eq!(
+        small("output_bytes = 65536", &format!("output_bytes = {below}")),
+        Some(Incompatibility::OutputLimit { limit: below, least })
+    );
+    assert_eq!(small("output_bytes = 65536", &format!("output_bytes = {enough}")), None);
+    let least = epitome_loop::SMALLEST_INPUT_BYTES as u64;
+    let (below, enough) = (least - 1, least);
+    assert_eq!(
+        small("input_bytes = 4194304", &format!("input_bytes = {below}")),
+        Some(Incompatibility::InputLimit { limit: below, least })
+    );
+    assert_eq!(small("input_bytes = 4194304", &format!("input_bytes = {enough}")), None);
+}
+
+#[test]
+fn nothing_of_the_file_is_shown() {
+    for (from, to) in [
+        ("name = \"main\"", "name = \"canary\"\ncanary = 1"),
+        ("compact_at = \"85%\"", "compact_at = \"canary\""),
+        ("schema = '{\"type\":\"object\"}'", "schema = 'canary'"),
+        ("hustle = \"context.compact.model\"", "hustle = \"canary\""),
+        ("retry = \"none\"", "retry = \"canary\""),
+        ("[hustle_limits]", "[hustle_limits.canary"),
+        ("tokenizer_rev = \"t\"", "tokenizer_rev = \"t\", security_identity = \"canary\""),
+    ] {
+        let fault = fault(from, to);
+        assert!(!format!("{fault} {fault:?}").contains("canary"), "{fault}");
+    }
+}
