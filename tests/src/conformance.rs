@@ -12,6 +12,7 @@ mod output;
 mod policy;
 mod report;
 mod result;
+mod rig;
 mod stricter_wire;
 mod summary_xml;
 mod text_form;
@@ -59,6 +60,7 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "retained_history", judge: history::retained_history },
     Suite { name: "retained_tail_fits", judge: history::retained_tail_fits },
     Suite { name: "retry", judge: failures::retry },
+    Suite { name: "rig_hustles", judge: rig::rig_hustles },
     Suite { name: "summary_xml", judge: summary_xml::summary_xml },
     Suite { name: "tail", judge: history::tail },
     Suite { name: "translate_error", judge: failures::translate_error },

@@ -126,6 +126,13 @@ fn retry() {
 }
 
 #[test]
+fn rig_hustles() {
+    let report = compare("rig_hustles");
+    assert!(report.stricter.keys().all(|class| *class == "no-loop"), "{:?}", report.stricter);
+    assert!(report.looser.keys().all(|class| *class == "named-model-for-compaction"), "{:?}", report.looser);
+}
+
+#[test]
 fn tail() {
     compare("tail");
 }
