@@ -14,7 +14,9 @@ use std::time::Duration;
 use epitome_counters::{LocalCounter, model_info};
 use epitome_loop::*;
 use epitome_loopruntime::*;
-use epitome_rig::{PolicyFile, read_policy_file};
+use epitome_rig::{
+    Incompatibility, PolicyFile, Rig, RigBuilder, RigErrorKind, read_policy_file, read_rig_file,
+};
 use epitome_sessionruntime::*;
 use epitome_summarizers::Extractive;
 use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, write};
@@ -100,6 +102,12 @@ fn errors() -> Vec<Provoked> {
         refused(read_policy_file(format!("hustle = \"{CANARY}\"\n{CANARY} = 1").as_bytes())),
         refused(read_policy_file(format!("{{\"{CANARY}\": 1}}").as_bytes()).map_err(|fault| fault.problem)),
         refused(relative_policy().resolve(&ContextLimits::default(), CountQuality::ExactLocal)),
+        refused(Rig::builder().with_hustle_limits(no_lanes()).build()),
+        refused(unfit_rig().build()),
+        provoked(unfit_rig().build().unwrap_err().kind),
+        provoked(incompatibility()),
+        refused(read_rig_file(format!("[[loops]]\nname = \"{CANARY}\"\nmodel = {CANARY}").as_bytes())),
+        refused(read_rig_file(format!("[[hustles]]\nname = \"{CANARY}\"\n\"{CANARY}\" = 1").as_bytes())),
         // epitome-sessionruntime
         refused(fit_input(&input(vec![Message::user(CANARY)]).unwrap(), 1)),
         provoked(refusal()),
@@ -176,6 +184,7 @@ fn values_with_content_are_silent_in_debug() {
         format!("{:?}", LoopDefinition::builder(CANARY, model())),
         format!("{:?}", hustle()),
         format!("{:?}", HustleDefinition::new(hustle()).unwrap()),
+        format!("{:?}", unfit_rig()),
         format!("{:?}", transcript()),
         format!("{:?}", exact_counter()),
     ] {
@@ -238,6 +247,31 @@ fn hustle() -> HustleSettings {
         }),
         retry: RetryPolicy::None,
         identity: IdentityBinding::Host,
+    }
+}
+
+/// A loop that asks for a hustle with too little room.
+fn unfit_rig() -> RigBuilder {
+    let lane = LaneLimits { concurrent: 1, queued: 0 };
+    let second = Duration::from_secs(1);
+    let model = Model { provider: CANARY.into(), name: CANARY.into(), ..Model::default() };
+    let agent_loop = LoopDefinition::builder(CANARY, model)
+        .with_context_counter(CounterCapability::local(CANARY, CountQuality::ExactLocal))
+        .with_inference_capability(InferenceCapability::local())
+        .with_compaction(CompactionPolicy { hustle: CANARY.into(), ..policy() });
+    Rig::builder().with_loop(agent_loop).with_hustle(hustle()).with_hustle_limits(HustleLimitSettings {
+        blocking: lane,
+        background: lane,
+        audit_timeout: second,
+        finalization_timeout: second,
+        worker_drain_timeout: second,
+    })
+}
+
+fn incompatibility() -> Incompatibility {
+    match unfit_rig().build().unwrap_err().kind {
+        RigErrorKind::IncompatibleCompactionHustle(why) => why,
+        kind => panic!("{kind}"),
     }
 }
 

@@ -86,8 +86,7 @@ fn a_rule_that_is_broken_is_pointed_at() {
             "counter_policy = \"allow_conservative\"",
             "counter_policy = \"require_exact\"",
             "policy",
-            "line 41, column 18, loops[1].compaction.counter_policy: \
-             compaction policy: CounterPolicy does not admit the counter's quality",
+            "line 41, column 18, loops[1].compaction.counter_policy: does not admit the counter",
         ),
         (
             "name = \"watched\"",
