@@ -326,7 +326,7 @@ fn refused_transcripts() -> Vec<String> {
         "{\"epitome\": 1, \"messages\": [{\"role\": \"CANARY\", \"content\": [{\"type\": \"CANARY\"}]}]}",
         "{\"epitome\": 1, \"messages\": [{\"role\": \"user\", \"content\": [{\"type\": \"CANARY\"}]}]}",
         "[{\"role\": \"user\", \"content\": \"CANARY\"",
-        "{\"contents\": [{\"role\": \"user\", \"parts\": [{\"text\": \"CANARY\"}]}]}",
+        "{\"candidates\": [{\"content\": {\"role\": \"model\", \"parts\": [{\"text\": \"CANARY\"}]}}]}",
     ]
     .map(|text| text.replace("CANARY", CANARY))
     .into_iter()

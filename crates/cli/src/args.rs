@@ -28,7 +28,7 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     /// Show what a session takes: by role, by kind, and its largest messages.
     Measure(MeasureArgs),
-    /// Check something against its grammar.
+    /// Check a summary against its grammar, or a rig's definitions against each other.
     #[command(subcommand)]
     Check(CheckCommand),
     /// Print and check the policies that decide when and how to compact.
@@ -52,7 +52,7 @@ impl Command {
                 args.json && target.is_none_or(|target| target.as_os_str() != "-")
             }
             Self::Measure(args) => args.json,
-            Self::Check(CheckCommand::Summary { json, .. }) => *json,
+            Self::Check(CheckCommand::Summary { json, .. } | CheckCommand::Rig { json, .. }) => *json,
             Self::Policy(PolicyCommand::Check(args)) => args.json,
             Self::Policy(PolicyCommand::Show { .. }) | Self::Models | Self::Completions { .. } => false,
         }
@@ -156,6 +156,16 @@ pub(crate) enum CheckCommand {
     /// Check a summary against the strict grammar.
     Summary {
         /// The summary; - is standard input.
+        file: PathBuf,
+        /// Report as JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Check a rig file: whether its loops, its hustles and their lanes are valid and fit each other.
+    #[command(after_help = "Exit codes: 0 valid, 3 not a valid rig, 5 the file cannot be opened.\n\
+                            docs/rig-file.md explains every key.")]
+    Rig {
+        /// The rig, in TOML or JSON; - is standard input. Prompt files are looked for beside it.
         file: PathBuf,
         /// Report as JSON.
         #[arg(long)]

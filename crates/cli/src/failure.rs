@@ -37,6 +37,14 @@ pub(crate) enum Failure {
         shown(path)
     )]
     PolicyFile { path: PathBuf, fault: FileError, reported: bool },
+    /// A rig file that is not valid; a report of its own was made. `prompt` is the prompt file that could not be
+    /// read, where that is the fault.
+    #[error(
+        "{}: {fault}{}\ndocs/rig-file.md explains every key",
+        shown(path),
+        prompt.as_ref().map_or_else(String::new, |(path, kind)| format!("\n{}: {kind}", shown(path)))
+    )]
+    RigFile { path: PathBuf, fault: Box<FileError>, prompt: Option<(PathBuf, io::Error)> },
     #[error("the policy names another hustle than `{HUSTLE}`, and this command has no other")]
     UnknownHustle,
     #[error("the policy leaves no room for input: {0}")]
@@ -80,6 +88,7 @@ impl Failure {
             Self::Read { .. }
             | Self::Summary { .. }
             | Self::PolicyFile { .. }
+            | Self::RigFile { .. }
             | Self::StdioChat(_)
             | Self::Count(_) => 3,
             Self::Refused { .. } | Self::PolicyRefused(_) | Self::Write(_) | Self::StdioBudget(_) => 4,
@@ -93,6 +102,7 @@ impl Failure {
             Self::Refused { .. }
             | Self::Summary { .. }
             | Self::PolicyRefused(_)
+            | Self::RigFile { .. }
             | Self::PolicyFile { reported: true, .. } => return None,
             Self::NoWindow => "no_window",
             Self::UnknownModel => "unknown_model",

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::path::Path;
 use std::time::Duration;
 
+use epitome_rig::MAX_FILE_BYTES;
 use epitome_transcripts::{ReadOptions, Session};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
@@ -24,6 +25,18 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     } else {
         let mut file = File::open(path).map_err(Failure::io(path))?;
         file.read_to_end(&mut bytes).map_err(Failure::io(path))?;
+    }
+    Ok(bytes)
+}
+
+/// The bytes of a definition: not more than it takes to see that it is too large.
+pub(crate) fn read_definition(path: &Path) -> io::Result<Vec<u8>> {
+    let most = MAX_FILE_BYTES as u64 + 1;
+    let mut bytes = Vec::new();
+    if is_stdio(path) {
+        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
+    } else {
+        File::open(path)?.take(most).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod check;
+mod check_rig;
 mod compact;
 mod failure;
 mod identity;
@@ -50,6 +51,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         },
         Command::Measure(args) => measure::run(&args),
         Command::Check(CheckCommand::Summary { file, json }) => check::summary(&file, json),
+        Command::Check(CheckCommand::Rig { file, json }) => check_rig::run(&file, json),
         Command::Policy(PolicyCommand::Show { json }) => policy::show(json),
         Command::Policy(PolicyCommand::Check(args)) => policy::check(&args),
         Command::Models => models::run(),

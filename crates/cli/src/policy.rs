@@ -13,7 +13,7 @@ use crate::args::PolicyCheckArgs;
 use crate::failure::Failure;
 use crate::output::Destination;
 use crate::profile::{self, BUILT_IN, HUSTLE, built_in, resolved};
-use crate::report::{VERSION, emphasis, print_json, printable, tokens};
+use crate::report::{FaultReport, VERSION, emphasis, print_json, printable, tokens};
 use crate::target::{limits_of, named_model};
 
 /// Prints the built-in policy.
@@ -88,15 +88,7 @@ pub(crate) fn check(args: &PolicyCheckArgs) -> Result<(), Failure> {
         Ok(policy) => policy,
         Err(failure) => {
             if let (true, Failure::PolicyFile { fault, .. }) = (args.json, &failure) {
-                print_json(&InvalidReport {
-                    report: VERSION,
-                    outcome: "invalid",
-                    problem: fault.problem.kind(),
-                    line: fault.line,
-                    column: fault.column,
-                    place: fault.place.to_string(),
-                    message: fault.to_string(),
-                })?;
+                print_json(&FaultReport::from(fault))?;
             }
             return Err(failure);
         }
@@ -141,17 +133,6 @@ pub(crate) fn check(args: &PolicyCheckArgs) -> Result<(), Failure> {
         Some(reason) => Err(Failure::PolicyRefused(reason)),
         None => Ok(()),
     }
-}
-
-#[derive(Serialize)]
-struct InvalidReport {
-    report: u32,
-    outcome: &'static str,
-    problem: &'static str,
-    line: usize,
-    column: usize,
-    place: String,
-    message: String,
 }
 
 /// What is worth knowing and no fault.

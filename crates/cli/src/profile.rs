@@ -1,19 +1,17 @@
 //! What the command line assumes where the user says nothing: the profile, which is a policy file. The libraries
 //! assume nothing.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use epitome_loop::{
     BasisPoints, CompactionPolicy, ContextLimits, CountQuality, CounterPolicy, ResolvedLimits, TokenCount,
     resolve_context_limits,
 };
-use epitome_rig::{Amount, KeepRecentAmount, MAX_FILE_BYTES, PolicyFile, RearmLevel, read_policy_file};
+use epitome_rig::{Amount, KeepRecentAmount, PolicyFile, RearmLevel, read_policy_file};
 
 use crate::args::CompactArgs;
 use crate::failure::Failure;
-use crate::input::is_stdio;
+use crate::input::{is_stdio, read_definition};
 use crate::target::Target;
 
 /// The built-in policy, as a file.
@@ -41,20 +39,8 @@ pub(crate) fn load(file: Option<&Path>) -> Result<PolicyFile, Failure> {
 
 /// Reads a policy file. `reported` says whether its faults get a report of their own.
 pub(crate) fn read(path: &Path, reported: bool) -> Result<PolicyFile, Failure> {
-    let bytes = read_some(path).map_err(Failure::io(path))?;
+    let bytes = read_definition(path).map_err(Failure::io(path))?;
     read_policy_file(&bytes).map_err(|fault| Failure::PolicyFile { path: path.to_owned(), fault, reported })
-}
-
-/// Not more than it takes to see that a file is too large.
-fn read_some(path: &Path) -> io::Result<Vec<u8>> {
-    let most = MAX_FILE_BYTES as u64 + 1;
-    let mut bytes = Vec::new();
-    if is_stdio(path) {
-        io::stdin().lock().take(most).read_to_end(&mut bytes)?;
-    } else {
-        File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
 }
 
 /// The policy file of a compaction: what the command line says outranks the file.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use anstyle::{AnsiColor, Style};
 use epitome_loop::{ContextMeasurement, CountQuality, PressureLevel};
+use epitome_rig::FileError;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -38,6 +39,32 @@ impl fmt::Display for MeasurementReport {
         let about = if self.quality == CountQuality::HeuristicEstimate.as_str() { "about " } else { "" };
         let text = format!("{about}{} of {} tokens, {share:.1} %", tokens(self.tokens), tokens(self.limit));
         write!(f, "{text:<44} {}", bar(self.tokens, self.limit, pressure_color(share)))
+    }
+}
+
+/// A definition file that is not valid.
+#[derive(Serialize)]
+pub(crate) struct FaultReport {
+    report: u32,
+    outcome: &'static str,
+    problem: &'static str,
+    line: usize,
+    column: usize,
+    place: String,
+    message: String,
+}
+
+impl From<&FileError> for FaultReport {
+    fn from(fault: &FileError) -> Self {
+        Self {
+            report: VERSION,
+            outcome: "invalid",
+            problem: fault.problem.kind(),
+            line: fault.line,
+            column: fault.column,
+            place: fault.place.to_string(),
+            message: fault.to_string(),
+        }
     }
 }
 

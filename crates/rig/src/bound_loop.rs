@@ -12,7 +12,7 @@ use epitome_loop::{HustleDefinition, HustleLimits, LoopDefinition, SharedText, V
 ///
 /// ```compile_fail,E0451
 /// // There is no other way to one: its fields are private.
-/// let bound = epitome_rig::BoundLoop { parts: todo!() };
+/// let bound = epitome_rig::BoundLoop { parts: Default::default() };
 /// ```
 #[derive(Clone, Debug)]
 pub struct BoundLoop {

@@ -51,16 +51,16 @@ impl std::fmt::Display for RigPart {
 #[non_exhaustive]
 pub enum RigErrorKind {
     /// The limits of the lanes were given more than once.
-    #[error("given more than once")]
+    #[error("the limits of the lanes are given more than once")]
     DuplicateHustleLimits,
     /// A limit of the lanes is out of range.
     #[error("{0}")]
     InvalidHustleLimits(HustleLimitsError),
     /// There are hustles, and no limits of their lanes.
-    #[error("missing, and there are hustles to run")]
+    #[error("there are hustles, and the limits of their lanes are missing")]
     MissingHustleLimits,
     /// There are limits of lanes, and no hustle to run in them.
-    #[error("given, and there is no hustle to run")]
+    #[error("there are limits of lanes, and no hustle to run in them")]
     UnusedHustleLimits,
     /// A hustle is not valid.
     #[error("{0}")]
@@ -69,7 +69,7 @@ pub enum RigErrorKind {
     #[error("an earlier hustle has this name")]
     DuplicateHustle,
     /// There is no loop.
-    #[error("there is none")]
+    #[error("there is no loop")]
     NoLoop,
     /// A loop is not valid.
     #[error("{0}")]

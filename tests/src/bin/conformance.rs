@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether every answer is equal, or stricter for a named reason.
+/// Whether every answer is equal, or differs for a named reason.
 fn run(cli: &Cli) -> Result<bool, Box<dyn std::error::Error>> {
     let files = conformance::files_of(&cli.dir).map_err(|error| format!("{}: {error}", cli.dir.display()))?;
     for name in &cli.names {

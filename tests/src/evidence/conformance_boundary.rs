@@ -1,9 +1,10 @@
 //! Every vector of the boundary: what comes in, what goes out, and what identifies both.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 
 use super::{EvidenceError, Places, Verdict, conformance_reference};
+use crate::conformance::FileReport;
 
 /// The files of the boundary. Each must be covered.
 const BOUNDARY: [&str; 14] = [
@@ -39,19 +40,27 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
             Some(_) => {}
         }
     }
-    let mut classes: BTreeMap<(&str, &str), usize> = BTreeMap::new();
-    for report in &reports {
-        for (class, count) in &report.stricter {
-            *classes.entry((report.name, class)).or_default() += count;
-        }
-    }
-    writeln!(out, "stricter classes")?;
-    for ((file, class), count) in &classes {
-        writeln!(out, "    {file:20} {class:32} {count:>6}")?;
-    }
+    list_classes(out, "stricter classes", &reports, |report| &report.stricter)?;
+    list_classes(out, "looser by a rule of ours", &reports, |report| &report.looser)?;
     for fault in &faults {
         writeln!(out, "    FAULT: {fault}")?;
     }
     let verdict = conformance_reference::verdict(&reports);
     Ok(Verdict { holds: verdict.holds && faults.is_empty(), ..verdict })
+}
+
+/// A row for each class of a file.
+fn list_classes(
+    out: &mut dyn Write,
+    title: &str,
+    reports: &[FileReport],
+    classes: fn(&FileReport) -> &BTreeMap<&'static str, usize>,
+) -> io::Result<()> {
+    writeln!(out, "{title}")?;
+    for report in reports {
+        for (class, count) in classes(report) {
+            writeln!(out, "    {:20} {class:32} {count:>6}", report.name)?;
+        }
+    }
+    Ok(())
 }
