@@ -8,6 +8,7 @@ pub mod conformance;
 #[cfg(feature = "suites")]
 pub mod evidence;
 pub mod fuzzing;
+#[cfg(feature = "suites")]
 mod reference_definitions;
 #[cfg(feature = "suites")]
 mod reference_form;
