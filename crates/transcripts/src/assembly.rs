@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use epitome_loop::{Message, ModelKey, RawJson, Role, Usage};
+use epitome_loop::{Message, ModelKey, RawJson, Role, SharedText, TokenCount, Usage};
 
 use crate::container::Container;
 use crate::faults::Faults;
@@ -23,6 +23,12 @@ pub(crate) struct Assembly {
     pub(crate) reported: Option<(usize, Usage)>,
     /// How many messages behind the leading system messages stem from an earlier compaction.
     pub(crate) derived_prefix: usize,
+    /// Where the session worked last.
+    pub(crate) cwd: Option<SharedText>,
+    /// The time of the newest record, as it stands.
+    pub(crate) last_timestamp: Option<SharedText>,
+    /// What the tool that wrote the session says of its model's window.
+    pub(crate) context_window: Option<TokenCount>,
     notes: Vec<Note>,
     unknown_items: u64,
     has_repaired_text: bool,
@@ -97,6 +103,9 @@ impl Assembly {
             leading_system,
             derived_prefix: self.derived_prefix,
             reported_usage,
+            cwd: self.cwd.filter(|cwd| !cwd.is_empty()),
+            last_timestamp: self.last_timestamp.filter(|time| !time.is_empty()),
+            context_window: self.context_window,
             notes: self.notes.into(),
             is_pristine,
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use epitome_loop::{Message, ModelKey, RawJson, TokenCount, Usage};
+use epitome_loop::{Message, ModelKey, RawJson, SharedText, TokenCount, Usage};
 
 use crate::container::Container;
 use crate::{Format, Note};
@@ -23,6 +23,9 @@ pub struct Session {
     pub(crate) leading_system: usize,
     pub(crate) derived_prefix: usize,
     pub(crate) reported_usage: Option<ReportedUsage>,
+    pub(crate) cwd: Option<SharedText>,
+    pub(crate) last_timestamp: Option<SharedText>,
+    pub(crate) context_window: Option<TokenCount>,
     pub(crate) notes: Arc<[Note]>,
     /// Whether every message is as it was read, so that the whole source may be written again.
     pub(crate) is_pristine: bool,
@@ -116,6 +119,24 @@ impl Session {
     #[must_use]
     pub fn reported_usage(&self) -> Option<ReportedUsage> {
         self.reported_usage
+    }
+
+    /// The directory that the session worked in last, where its format says so.
+    #[must_use]
+    pub fn cwd(&self) -> Option<&SharedText> {
+        self.cwd.as_ref()
+    }
+
+    /// The time of its newest record as the source writes it, where its format says so.
+    #[must_use]
+    pub fn last_timestamp(&self) -> Option<&SharedText> {
+        self.last_timestamp.as_ref()
+    }
+
+    /// How many tokens the model can hold, by the word of the tool that wrote the session.
+    #[must_use]
+    pub fn context_window(&self) -> Option<TokenCount> {
+        self.context_window
     }
 
     /// What the reader noticed.

@@ -50,6 +50,18 @@ fn the_newest_compaction_counts_and_older_ones_render_to_nothing() {
 }
 
 #[test]
+fn a_session_tells_where_and_when_it_was() {
+    let session = parse(
+        "{\"type\":\"session\",\"id\":\"s\",\"cwd\":\"/srv\",\"timestamp\":\"t0\"}\n{\"type\":\"message\",\"timestamp\":\"t1\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}\n{\"type\":\"label\"}\n",
+    );
+    assert_eq!(session.cwd().map(|cwd| cwd.as_str()), Some("/srv"));
+    assert_eq!(session.last_timestamp().map(|time| time.as_str()), Some("t1"));
+    assert_eq!(session.context_window(), None);
+    let session = parse(LINEAR);
+    assert_eq!(session.last_timestamp(), None);
+}
+
+#[test]
 fn a_compaction_may_keep_nothing() {
     for kept in [
         "\"firstKeptEntryIndex\":3",

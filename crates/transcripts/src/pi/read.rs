@@ -28,6 +28,7 @@ pub(crate) fn read(
     let (is_tree, records, left) = path(behind, source.bytes(), into.is_damaged());
     into.note_count(left, |count| Note::OtherBranches { count });
     let mut reader = Reader { source, into, aborted: 0, side: 0 };
+    reader.place(header, behind);
     let named = records.iter().rev().find_map(|record| reader.model(record));
     reader.into.model = named.or_else(|| model_of(header?, "modelId"));
 
@@ -63,6 +64,15 @@ struct Reader<'a, 'b> {
 impl<'a> Reader<'a, '_> {
     fn value(&self, record: &Record) -> Value<'a> {
         self.source.value(record.range.clone())
+    }
+
+    /// Where the session worked, and when last.
+    fn place(&mut self, header: Option<Value<'a>>, records: &[Value<'a>]) {
+        let mut faults = Faults::default();
+        let cwd = header.and_then(|header| header.get("cwd"));
+        self.into.cwd = cwd.map(|cwd| faults.string(Some(cwd)).into());
+        let newest = records.iter().rev().chain(&header).find_map(|record| record.get("timestamp"));
+        self.into.last_timestamp = newest.map(|time| faults.string(Some(time)).into());
     }
 
     fn message_of(&self, record: &Record) -> Option<Value<'a>> {
