@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::claude_code::ClaudeFile;
 use crate::json::Value;
 use crate::pi::PiFile;
 
@@ -12,6 +13,8 @@ pub(crate) enum Container {
     List(List),
     /// The records of a pi session.
     Pi(PiFile),
+    /// The records of a session or a stream of Claude Code.
+    Claude(ClaudeFile),
 }
 
 /// A list of messages in a document.

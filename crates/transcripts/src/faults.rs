@@ -27,6 +27,16 @@ impl Faults {
         found
     }
 
+    /// Adds the faults of another part of the same original.
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self { text, duplicate_keys, invalid_base64, unknown_items } = other;
+        self.text.lone_surrogates += text.lone_surrogates;
+        self.text.invalid_utf8 += text.invalid_utf8;
+        self.duplicate_keys += duplicate_keys;
+        self.invalid_base64 += invalid_base64;
+        self.unknown_items += unknown_items;
+    }
+
     /// The text of a string value; empty for anything else.
     pub(crate) fn string(&mut self, value: Option<Value<'_>>) -> String {
         value.and_then(|value| value.text(&mut self.text)).unwrap_or_default().into_owned()

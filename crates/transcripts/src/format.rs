@@ -17,14 +17,24 @@ pub enum Format {
     AnthropicMessages,
     /// A session file of the coding agent pi, in JSON Lines.
     PiSession,
+    /// A session file of Claude Code, in JSON Lines.
+    ClaudeCode,
+    /// What Claude Code prints as `stream-json`, in JSON Lines.
+    ClaudeStreamJson,
 }
 
 impl Format {
     /// Every format, in the order in which they are listed to people.
-    pub const ALL: [Self; 4] =
-        [Self::EpitomeJson, Self::OpenAiChat, Self::AnthropicMessages, Self::PiSession];
+    pub const ALL: [Self; 6] = [
+        Self::EpitomeJson,
+        Self::OpenAiChat,
+        Self::AnthropicMessages,
+        Self::PiSession,
+        Self::ClaudeCode,
+        Self::ClaudeStreamJson,
+    ];
 
-    /// The stable name: `epitome`, `openai-chat`, `anthropic`, `pi`.
+    /// The stable name, for example `openai-chat`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,7 +42,37 @@ impl Format {
             Self::OpenAiChat => "openai-chat",
             Self::AnthropicMessages => "anthropic",
             Self::PiSession => "pi",
+            Self::ClaudeCode => "claude-code",
+            Self::ClaudeStreamJson => "claude-stream-json",
         }
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::EpitomeJson => "Epitome JSON",
+            Self::OpenAiChat => "OpenAI chat",
+            Self::AnthropicMessages => "Anthropic Messages",
+            Self::PiSession => "pi session",
+            Self::ClaudeCode => "Claude Code session",
+            Self::ClaudeStreamJson => "Claude Code stream-json",
+        }
+    }
+
+    /// The usual ending of a file in this format, without the dot.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::EpitomeJson | Self::OpenAiChat | Self::AnthropicMessages => "json",
+            Self::PiSession | Self::ClaudeCode | Self::ClaudeStreamJson => "jsonl",
+        }
+    }
+
+    /// Whether its messages hold the blocks of Anthropic, so that the provider's own items may go from one
+    /// such format to another.
+    pub(crate) fn is_anthropic(self) -> bool {
+        matches!(self, Self::AnthropicMessages | Self::ClaudeCode | Self::ClaudeStreamJson)
     }
 }
 
@@ -44,7 +84,7 @@ impl fmt::Display for Format {
 
 /// A name is not that of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("not a format; the formats are epitome, openai-chat, anthropic and pi")]
+#[error("not a format; the formats are {}", Format::ALL.map(Format::as_str).join(", "))]
 pub struct FormatNameError;
 
 impl FromStr for Format {
@@ -59,10 +99,6 @@ impl FromStr for Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ForeignFormat {
-    /// A session file of Claude Code.
-    ClaudeCode,
-    /// What Claude Code prints as `stream-json`.
-    ClaudeStreamJson,
     /// A rollout file of Codex.
     CodexRollout,
     /// Items of the OpenAI Responses API.
@@ -94,8 +130,6 @@ impl ForeignFormat {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::ClaudeCode => "Claude Code session",
-            Self::ClaudeStreamJson => "Claude Code stream-json",
             Self::CodexRollout => "Codex rollout",
             Self::OpenAiResponses => "OpenAI Responses",
             Self::Gemini => "Gemini",

@@ -4,6 +4,7 @@
 mod anthropic;
 mod assembly;
 mod call_id;
+mod claude_code;
 mod container;
 mod conversation;
 mod detect;
@@ -18,10 +19,12 @@ mod media;
 mod model;
 mod note;
 mod openai_chat;
+mod own_id;
 mod pi;
 mod read;
 mod repair;
 mod session;
+mod timestamp;
 mod write;
 
 pub use error::{ReadError, WriteError};

@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use epitome_loop::{Message, Role};
 
+use crate::claude_code::Flavor;
 use crate::container::{Container, List};
 use crate::loss::{Loss, Losses};
 use crate::session::Original;
-use crate::{Format, Session, WriteError, anthropic, epitome_json, openai_chat, pi};
+use crate::{Format, Session, WriteError, anthropic, claude_code, epitome_json, openai_chat, pi};
 
 /// What a session is to become.
 #[derive(Clone, Copy)]
@@ -83,7 +84,8 @@ pub fn write(
     let bytes = match (&*session.container, format == session.format) {
         (Container::List(list), true) => write_list(session, list, pieces, &mut losses),
         (Container::Pi(file), true) => pi::write_kept(session, file, pieces, &mut losses),
-        _ => write_new(session, &items(pieces), format, &mut losses),
+        (Container::Claude(file), true) => claude_code::write_kept(session, file, pieces, &mut losses),
+        _ => write_new(session, items(pieces), format, &mut losses),
     };
     report.losses = losses.into_list();
     Ok((bytes, report))
@@ -201,7 +203,7 @@ fn write_list(session: &Session, list: &List, pieces: Vec<Piece>, losses: &mut L
                 let encoded = match session.format {
                     Format::AnthropicMessages => anthropic::encode(&items, true, losses),
                     Format::OpenAiChat => openai_chat::encode(&items, true, losses),
-                    Format::EpitomeJson | Format::PiSession => epitome_json::encode(&items),
+                    _ => epitome_json::encode(&items),
                 };
                 elements.extend(encoded.into_iter().map(Element::Encoded));
             }
@@ -294,17 +296,19 @@ fn apply(source: &[u8], document: Range<usize>, mut edits: Vec<(Range<usize>, Ve
 }
 
 /// Writes a session in a format that it was not read from.
-fn write_new(session: &Session, items: &[Item], format: Format, losses: &mut Losses) -> Vec<u8> {
+fn write_new(session: &Session, items: Vec<Item>, format: Format, losses: &mut Losses) -> Vec<u8> {
     use crate::json::object;
     let model = session.model.as_ref();
     match format {
-        Format::EpitomeJson => epitome_json::encode_document(model, &session.tools, items),
-        Format::PiSession => pi::write_new(session, items, losses),
+        Format::EpitomeJson => epitome_json::encode_document(model, &session.tools, &items),
+        Format::PiSession => pi::write_new(session, &items, losses),
+        Format::ClaudeCode => claude_code::write_new(session, items, Flavor::Session, losses),
+        Format::ClaudeStreamJson => claude_code::write_new(session, items, Flavor::Stream, losses),
         Format::OpenAiChat => object(|out| {
             if let Some(model) = model {
                 out.text("model", &model.model);
             }
-            let messages = openai_chat::encode(items, false, losses);
+            let messages = openai_chat::encode(&items, false, losses);
             out.array("messages", |list| messages.iter().for_each(|message| list.raw(message)));
             let tools = openai_chat::encode_tools(&session.tools, losses);
             if !tools.is_empty() {
@@ -320,7 +324,7 @@ fn write_new(session: &Session, items: &[Item], format: Format, losses: &mut Los
             if let Some(system) = anthropic::encode_system(system, losses) {
                 out.raw("system", &system);
             }
-            let messages = anthropic::encode(rest, false, losses);
+            let messages = anthropic::encode(rest, session.format.is_anthropic(), losses);
             out.array("messages", |list| messages.iter().for_each(|message| list.raw(message)));
             let tools = anthropic::encode_tools(&session.tools, losses);
             if !tools.is_empty() {

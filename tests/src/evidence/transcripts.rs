@@ -22,7 +22,7 @@ const STRETCH: u64 = 2_400_000;
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// Begins of the names of files that must be readable; the others may be refused as not supported yet.
-const SUPPORTED: &[&str] = &["anthropic-", "openai-chat-", "openhands-fncall-", "pi-"];
+const SUPPORTED: &[&str] = &["anthropic-", "cc-", "openai-chat-", "openhands-fncall-", "pi-"];
 
 /// Replies alone are no transcripts, whatever their format.
 const REPLY: &str = ".response.json";

@@ -14,6 +14,7 @@ use super::path::{PiFile, Record, RecordKind, is_id};
 use crate::Session;
 use crate::json::{Object, Source, object};
 use crate::loss::Losses;
+use crate::own_id;
 use crate::write::{Item, Piece};
 
 /// Time of records that have none to take over: there is no clock here.
@@ -104,7 +105,7 @@ impl<'a> Writer<'a> {
             if self.file.is_tree {
                 out.number("version", 3);
             }
-            out.text("id", &id_of(&self.session.source));
+            out.text("id", &own_id::of(&self.session.source));
             out.raw("timestamp", NO_TIME.as_bytes());
             out.text("cwd", ".");
             if let Some(model) = &self.session.model {
@@ -307,14 +308,4 @@ fn text_of(block: &epitome_loop::Block) -> Option<&str> {
         epitome_loop::Block::Text { text } => Some(text),
         _ => None,
     }
-}
-
-/// An id in the shape of a UUID that depends on the source alone (FNV-1a over its bytes).
-fn id_of(source: &[u8]) -> String {
-    let hash = source.iter().fold(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128, |hash, &byte| {
-        (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b)
-    });
-    let hex = format!("{hash:032x}");
-    let group = |from: usize, to: usize| hex.get(from..to).unwrap_or_default().to_owned();
-    [group(0, 8), group(8, 12), group(12, 16), group(16, 20), group(20, 32)].join("-")
 }
