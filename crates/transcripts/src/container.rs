@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::claude_code::ClaudeFile;
 use crate::codex::CodexFile;
 use crate::gemini::RecordFile;
 use crate::json::Value;
@@ -21,6 +22,8 @@ pub(crate) enum Container {
     Codex(CodexFile),
     /// The lines of a Gemini session.
     GeminiRecords(RecordFile),
+    /// The records of a session or a stream of Claude Code.
+    Claude(ClaudeFile),
 }
 
 impl Container {
@@ -29,7 +32,7 @@ impl Container {
         match self {
             Self::List(list) => list.lacks_prompt,
             Self::Responses(_) => false,
-            Self::Pi(_) | Self::Codex(_) | Self::GeminiRecords(_) => true,
+            Self::Pi(_) | Self::Codex(_) | Self::GeminiRecords(_) | Self::Claude(_) => true,
         }
     }
 
@@ -38,7 +41,7 @@ impl Container {
         match self {
             Self::Responses(list) => &list.parts,
             Self::Codex(file) => &file.parts,
-            Self::List(_) | Self::Pi(_) | Self::GeminiRecords(_) => &[],
+            Self::List(_) | Self::Pi(_) | Self::GeminiRecords(_) | Self::Claude(_) => &[],
         }
     }
 }

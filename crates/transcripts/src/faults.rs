@@ -16,16 +16,6 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
-    /// Adds the faults of another part of the same original.
-    pub(crate) fn add(&mut self, other: Self) {
-        let Self { text, duplicate_keys, invalid_base64, unknown_items } = other;
-        self.text.lone_surrogates += text.lone_surrogates;
-        self.text.invalid_utf8 += text.invalid_utf8;
-        self.duplicate_keys += duplicate_keys;
-        self.invalid_base64 += invalid_base64;
-        self.unknown_items += unknown_items;
-    }
-
     /// [`Value::pick`], with double keys counted.
     pub(crate) fn pick<'a, const N: usize>(
         &mut self,
@@ -35,6 +25,16 @@ impl Faults {
         let (found, twice) = value.pick(names);
         self.duplicate_keys += u64::from(twice);
         found
+    }
+
+    /// Adds the faults of another part of the same original.
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self { text, duplicate_keys, invalid_base64, unknown_items } = other;
+        self.text.lone_surrogates += text.lone_surrogates;
+        self.text.invalid_utf8 += text.invalid_utf8;
+        self.duplicate_keys += duplicate_keys;
+        self.invalid_base64 += invalid_base64;
+        self.unknown_items += unknown_items;
     }
 
     /// The text of a string value; empty for anything else.

@@ -4,6 +4,7 @@
 mod anthropic;
 mod assembly;
 mod call_id;
+mod claude_code;
 mod codex;
 mod container;
 mod conversation;
@@ -21,11 +22,12 @@ mod model;
 mod note;
 mod openai_chat;
 mod openai_responses;
+mod own_id;
 mod pi;
 mod read;
 mod repair;
 mod session;
-mod source_id;
+mod timestamp;
 mod write;
 
 pub use error::{ReadError, WriteError};
