@@ -25,6 +25,16 @@ pub fn transcript_detect(bytes: &[u8]) {
     hold(bytes, None);
 }
 
+/// The laws of transcripts for a session of Claude Code.
+pub fn transcript_claude_code(bytes: &[u8]) {
+    hold(bytes, Some(Format::ClaudeCode));
+}
+
+/// The laws of transcripts for what Claude Code prints.
+pub fn transcript_claude_stream_json(bytes: &[u8]) {
+    hold(bytes, Some(Format::ClaudeStreamJson));
+}
+
 /// The laws of transcripts for a rollout of Codex.
 pub fn transcript_codex(bytes: &[u8]) {
     hold(bytes, Some(Format::CodexRollout));

@@ -16,7 +16,7 @@ use super::form::{Form, NewBoundary, NewMessage};
 use super::record::{ClaudeFile, Flavor, Record, RecordKind};
 use crate::json::{Source, Value, object};
 use crate::loss::{LossKind, Losses};
-use crate::own_id::Ids;
+use crate::own_id::{self, Ids};
 use crate::write::{Item, Piece};
 use crate::{Session, anthropic};
 
@@ -48,7 +48,7 @@ pub(crate) fn write_kept(
     }
     writer.side_records(usize::MAX);
     writer.compaction();
-    writer.out
+    writer.finish()
 }
 
 /// Writes a session that was read from another format.
@@ -58,7 +58,7 @@ pub(crate) fn write_new(session: &Session, items: Vec<Item>, flavor: Flavor, los
     writer.opening();
     writer.items(items);
     writer.compaction();
-    writer.out
+    writer.finish()
 }
 
 struct Writer<'a> {
@@ -105,6 +105,20 @@ impl<'a> Writer<'a> {
         let ids = file.records.iter().filter(|record| !record.uuid.is_empty());
         writer.known = ids.map(|record| writer.bytes(&record.uuid)).collect();
         writer
+    }
+
+    /// A session that holds nothing still says what it is: with a record that Claude Code writes before anybody
+    /// has spoken.
+    fn finish(mut self) -> Vec<u8> {
+        if self.out.is_empty() {
+            let record = object(|out| {
+                out.text("type", "mode");
+                out.text("mode", "normal");
+                out.text("sessionId", &own_id::of(&self.session.source));
+            });
+            self.line(&record);
+        }
+        self.out
     }
 
     fn bytes(&self, range: &Range<usize>) -> &'a [u8] {
