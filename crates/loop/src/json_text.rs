@@ -3,10 +3,14 @@
 //! Escaped are `"`, `\`, control characters, `<`, `>`, `&` and the two line separators U+2028 and U+2029;
 //! everything else stands raw. The rule comes from the reference implementation; bytes must be equal.
 
+mod escape;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use self::escape::{SPARE, write_escaped, write_html_safe};
 use crate::RawJson;
+use crate::json_string::string_end;
 
 /// Where JSON goes: into bytes, or only into a sum of lengths. One writer serves both, so a length known
 /// beforehand cannot drift from what is written.
@@ -25,37 +29,81 @@ pub trait JsonSink {
 
 /// Writes JSON into memory.
 #[derive(Default)]
-pub struct JsonBytes(Vec<u8>);
+pub struct JsonBytes {
+    /// Longer than what is written, so that whole blocks can be copied; the rest is zeros or leavings.
+    bytes: Vec<u8>,
+    written: usize,
+}
 
 impl JsonBytes {
     /// A buffer that holds this many bytes before it grows.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
+        Self { bytes: vec![0; bytes.saturating_add(SPARE)], written: 0 }
+    }
+
+    /// A buffer that goes on behind what is there, with room for so many bytes.
+    fn behind(mut bytes: Vec<u8>, len: u64) -> Self {
+        let written = bytes.len();
+        bytes.resize(written.saturating_add(room_for(len)), 0);
+        Self { bytes, written }
     }
 
     /// What was written.
     #[must_use]
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.0
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.bytes.truncate(self.written);
+        self.bytes
+    }
+
+    /// Lets `write` write from the given place on; it says where it has ended, or that there is no room. Then
+    /// the buffer grows to have room for `len` bytes, or twice as much each time.
+    fn write(&mut self, len: impl Fn() -> u64, mut write: impl FnMut(&mut [u8], usize) -> Option<usize>) {
+        loop {
+            if let Some(end) = write(&mut self.bytes, self.written) {
+                self.written = end;
+                return;
+            }
+            let room = self.written.saturating_add(room_for(len()));
+            self.bytes.resize(room.max(self.bytes.len().saturating_mul(2)), 0);
+        }
     }
 }
 
 impl JsonSink for JsonBytes {
     fn plain(&mut self, text: &str) {
-        self.0.extend_from_slice(text.as_bytes());
+        self.write(
+            || text.len() as u64,
+            |out, at| {
+                let end = at + text.len();
+                out.get_mut(at..end)?.copy_from_slice(text.as_bytes());
+                Some(end)
+            },
+        );
     }
     fn number(&mut self, number: u64) {
-        self.0.extend_from_slice(number.to_string().as_bytes());
+        // The digits from the last to the first; the longest number has 20.
+        let mut digits = [b'0'; 20];
+        let mut rest = number;
+        for digit in digits.iter_mut().rev() {
+            // At most 9.
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        let leading = digits.len() - number_len(number);
+        self.plain(std::str::from_utf8(digits.get(leading..).unwrap_or_default()).unwrap_or_default());
     }
     fn string(&mut self, text: &str) {
-        push_string(&mut self.0, text);
+        self.write(|| string_len(text), |out, at| write_string(out, at, text));
     }
     fn raw(&mut self, raw: &RawJson) {
-        push_raw(&mut self.0, raw);
+        self.write(|| raw_len(raw), |out, at| write_raw(out, at, raw));
     }
     fn data(&mut self, data: Option<&[u8]>) {
-        push_base64(&mut self.0, data);
+        match data {
+            None => self.plain("null"),
+            Some(data) => self.write(|| base64_len(Some(data)), |out, at| write_base64(out, at, data)),
+        }
     }
 }
 
@@ -76,7 +124,7 @@ impl JsonSink for JsonLength {
         self.0 += text.len() as u64;
     }
     fn number(&mut self, number: u64) {
-        self.0 += u64::from(number.checked_ilog10().unwrap_or(0)) + 1;
+        self.0 += number_len(number) as u64;
     }
     fn string(&mut self, text: &str) {
         self.0 += string_len(text);
@@ -91,75 +139,81 @@ impl JsonSink for JsonLength {
 
 /// Appends `text` as a JSON string with its quotes.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    push_escaped(out, text.as_bytes(), false);
-    out.push(b'"');
+    push(out, string_len(text), |bytes| bytes.string(text));
 }
 
 /// Appends a raw JSON value without its insignificant white space, with the escapes of this module inside
 /// strings and everything else (number spelling, key order, duplicates) verbatim.
 pub fn push_raw(out: &mut Vec<u8>, raw: &RawJson) {
-    let mut rest = raw.as_str().as_bytes();
-    while let Some(&byte) = rest.first() {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => rest = tail_from(rest, 1),
-            b'"' => {
-                let end = string_end(rest);
-                let (string, after) = rest.split_at(end);
-                push_escaped(out, string, true);
-                rest = after;
-            }
-            other => {
-                out.push(other);
-                rest = tail_from(rest, 1);
-            }
-        }
-    }
+    push(out, raw_len(raw), |bytes| bytes.raw(raw));
 }
 
 /// Appends `data` as standard base64 with padding, in quotes; absent data is `null`.
 pub fn push_base64(out: &mut Vec<u8>, data: Option<&[u8]>) {
-    let Some(data) = data else {
-        out.extend_from_slice(b"null");
-        return;
-    };
-    out.push(b'"');
-    // Whole groups of three bytes encode independently, so no second buffer of the full size is needed.
-    let mut chunk = String::new();
-    for piece in data.chunks(3 * 1024) {
-        chunk.clear();
-        STANDARD.encode_string(piece, &mut chunk);
-        out.extend_from_slice(chunk.as_bytes());
+    push(out, base64_len(data), |bytes| bytes.data(data));
+}
+
+fn push(out: &mut Vec<u8>, len: u64, write: impl FnOnce(&mut JsonBytes)) {
+    let mut bytes = JsonBytes::behind(std::mem::take(out), len);
+    write(&mut bytes);
+    *out = bytes.into_bytes();
+}
+
+/// What must be free to write so many bytes.
+fn room_for(len: u64) -> usize {
+    usize::try_from(len).unwrap_or(usize::MAX).saturating_add(SPARE)
+}
+
+fn write_string(out: &mut [u8], at: usize, text: &str) -> Option<usize> {
+    *out.get_mut(at)? = b'"';
+    let end = write_escaped(out, at + 1, text.as_bytes())?;
+    *out.get_mut(end)? = b'"';
+    Some(end + 1)
+}
+
+fn write_raw(out: &mut [u8], mut at: usize, raw: &RawJson) -> Option<usize> {
+    let text = raw.as_str().as_bytes();
+    if raw.is_compact() {
+        // What needs an escape stands in strings alone, so the strings need not be looked for.
+        return write_html_safe(out, at, text);
     }
-    out.push(b'"');
+    let mut from = 0;
+    while let Some(&byte) = text.get(from) {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => from += 1,
+            b'"' => {
+                let end = string_end(text, from).unwrap_or(text.len());
+                at = write_html_safe(out, at, text.get(from..end)?)?;
+                from = end;
+            }
+            other => {
+                *out.get_mut(at)? = other;
+                (from, at) = (from + 1, at + 1);
+            }
+        }
+    }
+    Some(at)
+}
+
+fn write_base64(out: &mut [u8], at: usize, data: &[u8]) -> Option<usize> {
+    *out.get_mut(at)? = b'"';
+    let written = STANDARD.encode_slice(data, out.get_mut(at + 1..)?).ok()?;
+    let end = at + 1 + written;
+    *out.get_mut(end)? = b'"';
+    Some(end + 1)
 }
 
 /// The length in bytes that [`push_string`] would append.
 #[must_use]
 pub fn string_len(text: &str) -> u64 {
-    2 + escaped_len(text.as_bytes(), false)
+    2 + text.len() as u64 + escape::escapes_len(text.as_bytes())
 }
 
 /// The length in bytes that [`push_raw`] would append.
 #[must_use]
 pub fn raw_len(raw: &RawJson) -> u64 {
-    let mut rest = raw.as_str().as_bytes();
-    let mut len = 0;
-    while let Some(&byte) = rest.first() {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => rest = tail_from(rest, 1),
-            b'"' => {
-                let (string, after) = rest.split_at(string_end(rest));
-                len += escaped_len(string, true);
-                rest = after;
-            }
-            _ => {
-                len += 1;
-                rest = tail_from(rest, 1);
-            }
-        }
-    }
-    len
+    let text = raw.as_str().as_bytes();
+    (text.len() - raw.insignificant()) as u64 + escape::html_safe_len(text)
 }
 
 /// The length in bytes that [`push_base64`] would append.
@@ -168,113 +222,10 @@ pub fn base64_len(data: Option<&[u8]>) -> u64 {
     data.map_or(4, |data| 2 + 4 * (data.len() as u64).div_ceil(3))
 }
 
-const HEX: &[u8; 16] = b"0123456789abcdef";
-
-/// What a byte needs: 0 nothing, 1 a short escape, 2 `\u00xx`, 3 the start of a possible line separator.
-const fn classes() -> [u8; 256] {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        table[byte] = 2;
-        byte += 1;
-    }
-    table[0x08] = 1;
-    table[0x09] = 1;
-    table[0x0a] = 1;
-    table[0x0c] = 1;
-    table[0x0d] = 1;
-    table[b'"' as usize] = 1;
-    table[b'\\' as usize] = 1;
-    table[b'<' as usize] = 2;
-    table[b'>' as usize] = 2;
-    table[b'&' as usize] = 2;
-    table[0xe2] = 3;
-    table
-}
-
-static CLASS: [u8; 256] = classes();
-
-/// Appends bytes with escapes. `verbatim` marks text that is already a JSON string with its quotes: there
-/// quotes and backslashes stay, and only the HTML-safe escapes are added.
-fn push_escaped(out: &mut Vec<u8>, bytes: &[u8], verbatim: bool) {
-    let mut rest = bytes;
-    loop {
-        let plain = plain_len(rest);
-        let (head, tail) = rest.split_at(plain);
-        out.extend_from_slice(head);
-        let Some(&byte) = tail.first() else { return };
-        let mut used = 1;
-        match CLASS[usize::from(byte)] {
-            1 if verbatim => out.push(byte),
-            1 => out.extend_from_slice(match byte {
-                0x08 => b"\\b",
-                0x09 => b"\\t",
-                0x0a => b"\\n",
-                0x0c => b"\\f",
-                0x0d => b"\\r",
-                b'"' => b"\\\"",
-                _ => b"\\\\",
-            }),
-            2 => out.extend_from_slice(&[
-                b'\\',
-                b'u',
-                b'0',
-                b'0',
-                HEX[usize::from(byte >> 4)],
-                HEX[usize::from(byte & 15)],
-            ]),
-            _ => match tail {
-                [0xe2, 0x80, last @ (0xa8 | 0xa9), ..] => {
-                    out.extend_from_slice(if *last == 0xa8 { b"\\u2028" } else { b"\\u2029" });
-                    used = 3;
-                }
-                _ => out.push(byte),
-            },
-        }
-        rest = tail_from(tail, used);
-    }
-}
-
-fn escaped_len(bytes: &[u8], verbatim: bool) -> u64 {
-    let mut len = bytes.len() as u64;
-    let mut rest = bytes;
-    loop {
-        rest = tail_from(rest, plain_len(rest));
-        let Some(&byte) = rest.first() else { return len };
-        match CLASS[usize::from(byte)] {
-            1 => len += u64::from(!verbatim),
-            2 => len += 5,
-            _ => {
-                if matches!(rest, [0xe2, 0x80, 0xa8 | 0xa9, ..]) {
-                    len += 3;
-                }
-            }
-        }
-        rest = tail_from(rest, 1);
-    }
-}
-
-/// How many leading bytes need no look at all.
-fn plain_len(bytes: &[u8]) -> usize {
-    bytes.iter().position(|&byte| CLASS[usize::from(byte)] != 0).unwrap_or(bytes.len())
-}
-
-/// Where the JSON string that starts at the first byte ends, its closing quote included.
-fn string_end(bytes: &[u8]) -> usize {
-    let mut escaped = false;
-    for (at, &byte) in bytes.iter().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
-        }
-    }
-    bytes.len()
-}
-
-fn tail_from(bytes: &[u8], at: usize) -> &[u8] {
-    bytes.get(at..).unwrap_or_default()
+/// How many digits a number has.
+fn number_len(number: u64) -> usize {
+    // At most 20.
+    1 + number.checked_ilog10().unwrap_or(0) as usize
 }
 
 #[cfg(test)]
