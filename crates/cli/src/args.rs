@@ -62,8 +62,7 @@ impl Command {
 /// How to read the session and for which model it is.
 #[derive(Debug, Args)]
 pub(crate) struct SessionArgs {
-    /// The session: OpenAI chat or Responses, Anthropic Messages, Gemini contents, a session of pi or Codex, or
-    /// Epitome JSON, found out by its content; - is standard input.
+    #[arg(help = file_help())]
     pub(crate) file: PathBuf,
     /// The model of the next call. Its window and tokenizer are looked up; `epitome models` lists them. Taken
     /// from the session when it names one.
@@ -214,6 +213,11 @@ pub(crate) struct PolicyCheckArgs {
     pub(crate) json: bool,
 }
 
+fn file_help() -> String {
+    let formats = Format::ALL.map(Format::title).join(", ");
+    format!("The session, in a format found out by its content ({formats}); - is standard input")
+}
+
 fn parse_format(text: &str) -> Result<Format, String> {
     let known = || Format::ALL.map(Format::as_str).join(", ");
     text.parse::<Format>().map_err(|_| format!("not a known format; known are {}", known()))
@@ -242,6 +246,15 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_format_is_named_in_the_help() {
+        let help = Cli::command().find_subcommand_mut("compact").unwrap().render_long_help().to_string();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        for format in Format::ALL {
+            assert!(help.contains(format.title()), "{format}");
+        }
     }
 
     #[test]

@@ -23,8 +23,8 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, Failure> {
     if is_stdio(path) {
         io::stdin().lock().read_to_end(&mut bytes).map_err(Failure::io("standard input"))?;
     } else {
-        let mut file = File::open(path).map_err(Failure::io(path))?;
-        file.read_to_end(&mut bytes).map_err(Failure::io(path))?;
+        let file = File::open(path).map_err(Failure::io(path))?;
+        read_once(file, &mut bytes).map_err(Failure::io(path))?;
     }
     Ok(bytes)
 }
@@ -39,6 +39,14 @@ pub(crate) fn read_definition(path: &Path) -> io::Result<Vec<u8>> {
         File::open(path)?.take(most).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
+}
+
+/// Reads a file as long as it is now: an agent that is at work may go on writing it, faster than it can be read.
+fn read_once(file: File, bytes: &mut Vec<u8>) -> io::Result<()> {
+    let found = file.metadata()?;
+    // A pipe or a device does not know how much will come.
+    let end = if found.is_file() { found.len() } else { u64::MAX };
+    file.take(end).read_to_end(bytes).map(drop)
 }
 
 /// Reads and understands a session.

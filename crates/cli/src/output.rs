@@ -90,8 +90,7 @@ fn replace(path: &Path, permissions: Option<&Permissions>, bytes: &[u8]) -> io::
 /// `session.jsonl` becomes `session.compacted.jsonl`, or, where that is taken, `session.compacted-2.jsonl`.
 fn free_name_beside(input: &Path, to: Option<Format>) -> PathBuf {
     let extension = match to {
-        Some(Format::PiSession | Format::CodexRollout) => Some("jsonl".as_ref()),
-        Some(_) => Some("json".as_ref()),
+        Some(format) => Some(format.extension().as_ref()),
         None => input.extension(),
     };
     let named = |number: u32| {
@@ -149,6 +148,7 @@ mod tests {
         fs::write(at("s.compacted.jsonl"), "mine").unwrap();
         assert_eq!(next(None), "s.compacted-2.jsonl");
         assert_eq!(next(Some(Format::OpenAiChat)), "s.compacted.json");
+        assert_eq!(next(Some(Format::ClaudeCode)), "s.compacted-2.jsonl");
         for stream in ["-", "/dev/stdin", "/dev/fd/0"] {
             assert_eq!(Destination::of(Path::new(stream), None, None).unwrap(), Destination::Stdout);
         }

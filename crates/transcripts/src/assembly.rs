@@ -23,6 +23,10 @@ pub(crate) struct Assembly {
     pub(crate) reported: Option<(usize, Usage)>,
     /// How many messages behind the leading system messages stem from an earlier compaction.
     pub(crate) derived_prefix: usize,
+    /// What the session is called.
+    pub(crate) title: Option<SharedText>,
+    /// The time of the oldest record, as it stands.
+    pub(crate) first_timestamp: Option<SharedText>,
     /// Where the session worked last.
     pub(crate) cwd: Option<SharedText>,
     /// The time of the newest record, as it stands.
@@ -60,6 +64,11 @@ impl Assembly {
         self.notes.iter().any(|note| matches!(note, Note::Damaged { .. }))
     }
 
+    /// Whether the last record of the source is unfinished.
+    pub(crate) fn is_unfinished(&self) -> bool {
+        self.notes.iter().any(|note| matches!(note, Note::UnfinishedTail { .. }))
+    }
+
     /// Takes the messages that one original became.
     pub(crate) fn close(&mut self, original: Original, messages: Vec<Message>) {
         let changed = self.settle_faults();
@@ -67,6 +76,26 @@ impl Assembly {
         self.originals.push(Original { messages: messages.len(), ..original });
         self.origins.extend((0..messages.len()).map(|part| Origin { original: Some(index), part, changed }));
         self.messages.extend(messages);
+    }
+
+    /// Takes the messages of several originals that stand mixed. Each names its original among these, and which of
+    /// its messages it is.
+    pub(crate) fn close_together(
+        &mut self,
+        originals: Vec<Original>,
+        messages: Vec<(usize, usize, Message)>,
+    ) {
+        let changed = self.settle_faults();
+        let first = self.originals.len();
+        self.originals.extend(originals);
+        for (original, part, message) in messages {
+            let original = first + original;
+            if let Some(original) = self.originals.get_mut(original) {
+                original.messages += 1;
+            }
+            self.origins.push(Origin { original: Some(original), part, changed });
+            self.messages.push(message);
+        }
     }
 
     /// Takes a message that has no bytes of its own in the source.
@@ -110,6 +139,8 @@ impl Assembly {
             derived_prefix: self.derived_prefix,
             before_summary: self.before_summary,
             reported_usage,
+            title: self.title.filter(|title| !title.trim().is_empty()),
+            first_timestamp: self.first_timestamp.filter(|time| !time.is_empty()),
             cwd: self.cwd.filter(|cwd| !cwd.is_empty()),
             last_timestamp: self.last_timestamp.filter(|time| !time.is_empty()),
             context_window: self.context_window,

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::claude_code::ClaudeFile;
 use crate::codex::CodexFile;
 use crate::gemini::RecordFile;
 use crate::json::Value;
@@ -17,6 +18,8 @@ pub(crate) enum Container {
     Responses(ResponsesList),
     /// The records of a pi session.
     Pi(PiFile),
+    /// The records of a session or a stream of Claude Code.
+    Claude(ClaudeFile),
     /// The records of a Codex rollout.
     Codex(CodexFile),
     /// The lines of a Gemini session.
@@ -29,7 +32,7 @@ impl Container {
         match self {
             Self::List(list) => list.lacks_prompt,
             Self::Responses(_) => false,
-            Self::Pi(_) | Self::Codex(_) | Self::GeminiRecords(_) => true,
+            Self::Pi(_) | Self::Codex(_) | Self::GeminiRecords(_) | Self::Claude(_) => true,
         }
     }
 
@@ -38,7 +41,7 @@ impl Container {
         match self {
             Self::Responses(list) => &list.parts,
             Self::Codex(file) => &file.parts,
-            Self::List(_) | Self::Pi(_) | Self::GeminiRecords(_) => &[],
+            Self::List(_) | Self::Pi(_) | Self::GeminiRecords(_) | Self::Claude(_) => &[],
         }
     }
 }

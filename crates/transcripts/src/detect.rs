@@ -50,14 +50,7 @@ fn by_record(record: Value<'_>) -> Option<ForeignFormat> {
     let has = |names: &[&str]| names.iter().all(|name| keys.get(name).is_some());
     let kind_is =
         |kinds: &[&str]| keys.get("type").is_some_and(|kind| kinds.iter().any(|name| kind.is_text(name)));
-    if kind_is(&["system"]) && keys.get("subtype").is_some_and(|subtype| subtype.is_text("init")) {
-        Some(F::ClaudeStreamJson)
-    } else if has(&["sessionId", "type"]) && (has(&["uuid"]) || has(&["message"]) || has(&["snapshot"]))
-        || kind_is(&["summary"]) && has(&["leafUuid"])
-        || kind_is(&["file-history-snapshot"])
-    {
-        Some(F::ClaudeCode)
-    } else if kind_is(&["init"]) && has(&["session_id", "model"]) {
+    if kind_is(&["init"]) && has(&["session_id", "model"]) {
         Some(F::GeminiStreamJson)
     } else if has(&["trajectory"]) && (has(&["history"]) || has(&["info"]))
         || has(&["trajectory_format", "messages"])

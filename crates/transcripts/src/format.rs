@@ -23,21 +23,27 @@ pub enum Format {
     CodexRollout,
     /// Contents of the Gemini API: a list, a request, a log of requests, or a session file of its command line.
     Gemini,
+    /// A session file of Claude Code, in JSON Lines.
+    ClaudeCode,
+    /// What Claude Code prints as `stream-json`, in JSON Lines.
+    ClaudeStreamJson,
 }
 
 impl Format {
     /// Every format, in the order in which they are listed to people.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::EpitomeJson,
         Self::OpenAiChat,
         Self::OpenAiResponses,
         Self::AnthropicMessages,
         Self::Gemini,
-        Self::PiSession,
+        Self::ClaudeCode,
+        Self::ClaudeStreamJson,
         Self::CodexRollout,
+        Self::PiSession,
     ];
 
-    /// The stable name: `epitome`, `openai-chat`, `openai-responses`, `anthropic`, `gemini`, `pi`, `codex`.
+    /// The stable name, for example `openai-chat`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -48,7 +54,44 @@ impl Format {
             Self::PiSession => "pi",
             Self::CodexRollout => "codex",
             Self::Gemini => "gemini",
+            Self::ClaudeCode => "claude-code",
+            Self::ClaudeStreamJson => "claude-stream-json",
         }
+    }
+
+    /// What people call it.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::EpitomeJson => "Epitome JSON",
+            Self::OpenAiChat => "OpenAI chat",
+            Self::AnthropicMessages => "Anthropic Messages",
+            Self::OpenAiResponses => "OpenAI Responses",
+            Self::PiSession => "pi session",
+            Self::CodexRollout => "Codex rollout",
+            Self::Gemini => "Gemini contents",
+            Self::ClaudeCode => "Claude Code session",
+            Self::ClaudeStreamJson => "Claude Code stream-json",
+        }
+    }
+
+    /// The usual ending of a file in this format, without the dot.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::EpitomeJson
+            | Self::OpenAiChat
+            | Self::AnthropicMessages
+            | Self::OpenAiResponses
+            | Self::Gemini => "json",
+            Self::PiSession | Self::CodexRollout | Self::ClaudeCode | Self::ClaudeStreamJson => "jsonl",
+        }
+    }
+
+    /// Whether its messages hold the blocks of Anthropic, so that the provider's own items may go from one
+    /// such format to another.
+    pub(crate) fn is_anthropic(self) -> bool {
+        matches!(self, Self::AnthropicMessages | Self::ClaudeCode | Self::ClaudeStreamJson)
     }
 }
 
@@ -60,9 +103,7 @@ impl fmt::Display for Format {
 
 /// A name is not that of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error(
-    "not a format; the formats are epitome, openai-chat, openai-responses, anthropic, gemini, pi and codex"
-)]
+#[error("not a format; the formats are {}", Format::ALL.map(Format::as_str).join(", "))]
 pub struct FormatNameError;
 
 impl FromStr for Format {
@@ -77,10 +118,6 @@ impl FromStr for Format {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ForeignFormat {
-    /// A session file of Claude Code.
-    ClaudeCode,
-    /// What Claude Code prints as `stream-json`.
-    ClaudeStreamJson,
     /// What the Gemini command line prints as `stream-json`.
     GeminiStreamJson,
     /// A Bedrock Converse request.
@@ -108,8 +145,6 @@ impl ForeignFormat {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::ClaudeCode => "Claude Code session",
-            Self::ClaudeStreamJson => "Claude Code stream-json",
             Self::GeminiStreamJson => "Gemini stream-json",
             Self::BedrockConverse => "Bedrock Converse",
             Self::SweAgent => "SWE-agent trajectory",

@@ -11,7 +11,7 @@ mod value;
 mod writer;
 
 pub(crate) use source::Source;
-pub(crate) use stream::{Found, Values};
+pub(crate) use stream::{Damage, Found, Values};
 pub(crate) use string::{Text, raw_json, sendable};
 pub(crate) use value::{Kind, Value};
 pub(crate) use writer::{Array, Object, array, object};

@@ -4,6 +4,7 @@
 mod anthropic;
 mod assembly;
 mod call_id;
+mod claude_code;
 mod codex;
 mod container;
 mod conversation;
@@ -26,6 +27,7 @@ mod read;
 mod repair;
 mod session;
 mod source_id;
+mod timestamp;
 mod write;
 
 pub use error::{ReadError, WriteError};

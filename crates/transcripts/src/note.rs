@@ -16,6 +16,14 @@ pub enum Note {
         /// How many bytes it takes.
         bytes: u64,
     },
+    /// The last record is not whole: another program is still writing it, or was stopped. What stands before it
+    /// was read.
+    UnfinishedTail {
+        /// Offset of its first byte, from 0.
+        offset: u64,
+        /// How many bytes of it there are.
+        bytes: u64,
+    },
     /// Halves of surrogate pairs were replaced by U+FFFD; the message is re-encoded when it is written.
     LoneSurrogates {
         /// Index of the message.
@@ -60,6 +68,36 @@ pub enum Note {
         /// How many records.
         count: u64,
     },
+    /// Records of other agents, which the conversation started and whose messages it does not send.
+    SubAgentRecords {
+        /// How many.
+        count: u64,
+    },
+    /// Messages that the program wrote in the model's name, such as errors; they are not sent.
+    SyntheticMessages {
+        /// How many.
+        count: u64,
+    },
+    /// Attachments that the program turns into text when it sends them. That text is not in the file, so it is
+    /// not counted.
+    Attachments {
+        /// How many.
+        count: u64,
+        /// The size of what the file holds of them.
+        bytes: u64,
+    },
+    /// Records that name a parent that is not in the file; each continues the record before it.
+    MissingParents {
+        /// How many.
+        count: u64,
+    },
+    /// Records that stand more than once in the file; the last one of each counts.
+    RepeatedRecords {
+        /// How many were passed over.
+        count: u64,
+    },
+    /// An earlier compaction left no summary in the file, so what is sent is more than what was read.
+    SummaryNotInFile,
     /// Messages that an earlier compaction replaced; they are not sent any more.
     BeforeCompaction {
         /// How many messages.
@@ -95,6 +133,11 @@ impl fmt::Display for Note {
             Self::Damaged { line, offset, bytes } => {
                 write!(f, "line {line}, byte {offset}: {bytes} bytes are damaged and were passed over")
             }
+            Self::UnfinishedTail { offset, bytes } => write!(
+                f,
+                "byte {offset}: the last record is unfinished ({bytes} bytes) and was not read; another program \
+                 may still be writing it"
+            ),
             Self::LoneSurrogates { message, count } => {
                 write!(f, "message {message}: {count} halves of surrogate pairs were replaced")
             }
@@ -113,6 +156,27 @@ impl fmt::Display for Note {
                 write!(f, "{count} aborted turns without content are not sent")
             }
             Self::OtherBranches { count } => write!(f, "{count} records are on branches that were left"),
+            Self::SubAgentRecords { count } => {
+                write!(f, "{count} records of other agents are not part of this conversation")
+            }
+            Self::SyntheticMessages { count } => {
+                write!(f, "{count} messages that the program wrote in the model's name are not sent")
+            }
+            Self::Attachments { count, bytes } => write!(
+                f,
+                "{count} attachments ({bytes} bytes in the file) are sent in a form that is not in the file, and \
+                 are not counted"
+            ),
+            Self::MissingParents { count } => write!(
+                f,
+                "{count} records name a parent that is not in the file; each continues the record before it"
+            ),
+            Self::RepeatedRecords { count } => {
+                write!(f, "{count} records stand in the file again; the last one of each counts")
+            }
+            Self::SummaryNotInFile => {
+                f.write_str("the summary of an earlier compaction is not in the file, and is not counted")
+            }
             Self::BeforeCompaction { count } => {
                 write!(f, "{count} messages were replaced by an earlier compaction")
             }

@@ -4,13 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::assembly::Assembly;
+use crate::claude_code::Flavor;
 use crate::container::{Container, whole_field};
 use crate::conversation::{Conversation, REPLY_FIELD, conversations};
 use crate::detect::{Dialect, dialect, foreign, foreign_record, is_inspect_archive, is_pi};
-use crate::json::{Found, Source, Value, Values};
+use crate::json::{Damage, Found, Source, Value, Values};
 use crate::{
-    ForeignFormat, Format, Note, ReadError, Session, anthropic, codex, epitome_json, event_stream, gemini,
-    openai_chat, openai_responses, pi,
+    ForeignFormat, Format, Note, ReadError, Session, anthropic, claude_code, codex, epitome_json,
+    event_stream, gemini, openai_chat, openai_responses, pi,
 };
 
 /// How to read.
@@ -23,6 +24,9 @@ pub struct ReadOptions {
 }
 
 /// Reads a transcript. `progress` is told how many bytes have been read.
+///
+/// The bytes are one snapshot: of a file that another program is still writing, everything up to its last whole
+/// record is read, and a note tells of the rest.
 ///
 /// A damaged line costs that line: reading goes on behind it, and a note tells where it is. Originals stay
 /// beside the messages that they became, so that [`crate::write`] can give them back byte for byte.
@@ -54,34 +58,37 @@ fn ranges(
     assembly: &mut Assembly,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Vec<Range<usize>>, ReadError> {
-    let mut ranges = Vec::new();
-    let mut first_fault = None;
-    let (mut line, mut counted) = (1, 0);
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    let mut damages: Vec<Damage> = Vec::new();
     while let Some(found) = stream.next() {
         match found {
             Found::Value(range) => ranges.push(range),
-            Found::Damage(damage) => {
-                line += lines(bytes, counted, damage.range.start);
-                counted = damage.range.start;
-                assembly.note(Note::Damaged {
-                    line,
-                    offset: damage.range.start as u64,
-                    bytes: damage.range.len() as u64,
-                });
-                first_fault.get_or_insert_with(|| ReadError::Syntax {
-                    line: line + lines(bytes, counted, damage.fault),
-                    offset: damage.fault as u64,
-                });
-            }
+            Found::Damage(damage) => damages.push(damage),
         }
         progress(stream.reached() as u64);
     }
     progress(bytes.len() as u64);
-    match first_fault {
-        Some(fault) if ranges.is_empty() => Err(fault),
-        None if ranges.is_empty() => Err(ReadError::Empty),
-        _ => Ok(ranges),
+    let Some(last) = ranges.last() else {
+        return Err(damages.first().map_or(ReadError::Empty, |damage| ReadError::Syntax {
+            line: 1 + lines(bytes, 0, damage.fault),
+            offset: damage.fault as u64,
+        }));
+    };
+    // What only the end of the input broke off is not damaged: its writer has not come further yet.
+    let is_cut_off = |damage: &Damage| damage.range.start >= last.end && damage.fault >= bytes.len();
+    let whole = damages.iter().rposition(|damage| !is_cut_off(damage)).map_or(0, |at| at + 1);
+    let (damaged, tail) = damages.split_at(whole);
+    let (mut line, mut counted) = (1, 0);
+    for Damage { range, .. } in damaged {
+        line += lines(bytes, counted, range.start);
+        counted = range.start;
+        assembly.note(Note::Damaged { line, offset: range.start as u64, bytes: range.len() as u64 });
     }
+    if let Some(Damage { range, .. }) = tail.first() {
+        let (offset, bytes) = (range.start as u64, (bytes.len() - range.start) as u64);
+        assembly.note(Note::UnfinishedTail { offset, bytes });
+    }
+    Ok(ranges)
 }
 
 fn map(
@@ -91,6 +98,7 @@ fn map(
     options: &ReadOptions,
     assembly: &mut Assembly,
 ) -> Result<(Format, Container), ReadError> {
+    let claude = claude_code::flavor(values).map(Flavor::format);
     let is_epitome = matches!(values, [one] if one.has("epitome"));
     let format = match options.format {
         Some(Format::PiSession) if !is_pi(values) => {
@@ -102,11 +110,15 @@ fn map(
         Some(Format::EpitomeJson) if !is_epitome => {
             return Err(ReadError::NotThisFormat { format: Format::EpitomeJson });
         }
+        Some(format @ (Format::ClaudeCode | Format::ClaudeStreamJson)) if claude != Some(format) => {
+            return Err(ReadError::NotThisFormat { format });
+        }
         Some(format) => Some(format),
         None if is_epitome => Some(Format::EpitomeJson),
         None if is_pi(values) => Some(Format::PiSession),
         None if codex::is_rollout(values) => Some(Format::CodexRollout),
         None if gemini::is_session(values) => Some(Format::Gemini),
+        None if claude.is_some() => claude,
         None => match foreign(values) {
             Some(format) => return Err(ReadError::NotSupportedYet { format }),
             None if openai_responses::is_log(values) || openai_responses::holds_items(values) => {
@@ -121,9 +133,15 @@ fn map(
     if format == Some(Format::PiSession) {
         return Ok((Format::PiSession, Container::Pi(pi::read(source, values, assembly)?)));
     }
+    if let Some(flavor) = format.and_then(Flavor::of) {
+        let file = claude_code::read(source, values, flavor, assembly)?;
+        return Ok((flavor.format(), Container::Claude(file)));
+    }
     // What is written around other messages must not take damage over.
     let whole = match (values.first(), values.last()) {
-        (Some(first), Some(last)) if assembly.is_damaged() => first.range().start..last.range().end,
+        (Some(first), Some(last)) if assembly.is_damaged() || assembly.is_unfinished() => {
+            first.range().start..last.range().end
+        }
         _ => start..source.bytes().len(),
     };
     if format == Some(Format::Gemini) && gemini::is_session(values) {
@@ -219,7 +237,7 @@ fn reply_message(reply: Value<'_>, format: Format, assembly: &mut Assembly) -> R
         Format::AnthropicMessages => anthropic::reply_message(reply, is_in_source, assembly),
         Format::OpenAiChat => openai_chat::reply_message(reply, assembly),
         Format::Gemini => gemini::reply_message(reply, is_in_source, assembly),
-        Format::EpitomeJson | Format::OpenAiResponses | Format::PiSession | Format::CodexRollout => Ok(()),
+        _ => Ok(()),
     }
 }
 

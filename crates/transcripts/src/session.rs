@@ -25,6 +25,8 @@ pub struct Session {
     /// How many messages of the derived prefix stand before the summary in it.
     pub(crate) before_summary: usize,
     pub(crate) reported_usage: Option<ReportedUsage>,
+    pub(crate) title: Option<SharedText>,
+    pub(crate) first_timestamp: Option<SharedText>,
     pub(crate) cwd: Option<SharedText>,
     pub(crate) last_timestamp: Option<SharedText>,
     pub(crate) context_window: Option<TokenCount>,
@@ -121,6 +123,19 @@ impl Session {
     #[must_use]
     pub fn reported_usage(&self) -> Option<ReportedUsage> {
         self.reported_usage
+    }
+
+    /// What its tool calls the session, where its format says so. The words are the model's or the user's: not
+    /// to be trusted.
+    #[must_use]
+    pub fn title(&self) -> Option<&SharedText> {
+        self.title.as_ref()
+    }
+
+    /// The time of its oldest record as the source writes it, where its format says so.
+    #[must_use]
+    pub fn first_timestamp(&self) -> Option<&SharedText> {
+        self.first_timestamp.as_ref()
     }
 
     /// The directory that the session worked in last, where its format says so.

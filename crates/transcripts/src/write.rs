@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use epitome_loop::{Message, Role};
 
+use crate::claude_code::Flavor;
 use crate::container::{Container, List};
 use crate::loss::{Loss, Losses};
 use crate::session::Original;
 use crate::{
-    Format, Session, WriteError, anthropic, codex, epitome_json, gemini, openai_chat, openai_responses, pi,
+    Format, Session, WriteError, anthropic, claude_code, codex, epitome_json, gemini, openai_chat,
+    openai_responses, pi,
 };
 
 /// What a session is to become.
@@ -90,9 +92,10 @@ pub fn write(
         (Container::Pi(file), true) => pi::write_kept(session, file, pieces, &mut losses),
         (Container::Codex(file), true) => codex::write_kept(session, file, pieces, &mut losses),
         (Container::GeminiRecords(file), true) => gemini::write_kept(session, file, pieces, &mut losses),
+        (Container::Claude(file), true) => claude_code::write_kept(session, file, pieces, &mut losses),
         _ if format == Format::OpenAiResponses => openai_responses::write_new(session, pieces, &mut losses),
         _ if format == Format::CodexRollout => codex::write_new(session, pieces, &mut losses),
-        _ => write_new(session, &items(pieces), format, &mut losses),
+        _ => write_new(session, items(pieces), format, &mut losses),
     };
     report.losses = losses.into_list();
     Ok((bytes, report))
@@ -245,10 +248,7 @@ fn write_list(session: &Session, list: &List, pieces: Vec<Piece>, losses: &mut L
                     Format::AnthropicMessages => anthropic::encode(&items, true, losses),
                     Format::OpenAiChat => openai_chat::encode(&items, true, losses),
                     Format::Gemini => between.encode(&items, losses),
-                    Format::EpitomeJson
-                    | Format::OpenAiResponses
-                    | Format::PiSession
-                    | Format::CodexRollout => epitome_json::encode(&items),
+                    _ => epitome_json::encode(&items),
                 };
                 elements.extend(encoded.into_iter().map(Element::Encoded));
             }
@@ -350,14 +350,14 @@ pub(crate) fn apply(
 }
 
 /// Writes a session in a format that it was not read from.
-fn write_new(session: &Session, items: &[Item], format: Format, losses: &mut Losses) -> Vec<u8> {
+fn write_new(session: &Session, items: Vec<Item>, format: Format, losses: &mut Losses) -> Vec<u8> {
     use crate::json::object;
     let model = session.model.as_ref();
     match format {
         Format::EpitomeJson | Format::OpenAiResponses | Format::CodexRollout => {
-            epitome_json::encode_document(model, &session.tools, items)
+            epitome_json::encode_document(model, &session.tools, &items)
         }
-        Format::PiSession => pi::write_new(session, items, losses),
+        Format::PiSession => pi::write_new(session, &items, losses),
         Format::Gemini => object(|out| {
             if let Some(model) = model {
                 out.text("model", &model.model);
@@ -373,11 +373,13 @@ fn write_new(session: &Session, items: &[Item], format: Format, losses: &mut Los
                 out.raw("tools", &tools);
             }
         }),
+        Format::ClaudeCode => claude_code::write_new(session, items, Flavor::Session, losses),
+        Format::ClaudeStreamJson => claude_code::write_new(session, items, Flavor::Stream, losses),
         Format::OpenAiChat => object(|out| {
             if let Some(model) = model {
                 out.text("model", &model.model);
             }
-            let messages = openai_chat::encode(items, false, losses);
+            let messages = openai_chat::encode(&items, false, losses);
             out.array("messages", |list| messages.iter().for_each(|message| list.raw(message)));
             let tools = openai_chat::encode_tools(&session.tools, losses);
             if !tools.is_empty() {
@@ -393,7 +395,7 @@ fn write_new(session: &Session, items: &[Item], format: Format, losses: &mut Los
             if let Some(system) = anthropic::encode_system(system, losses) {
                 out.raw("system", &system);
             }
-            let messages = anthropic::encode(rest, false, losses);
+            let messages = anthropic::encode(rest, session.format.is_anthropic(), losses);
             out.array("messages", |list| messages.iter().for_each(|message| list.raw(message)));
             let tools = anthropic::encode_tools(&session.tools, losses);
             if !tools.is_empty() {

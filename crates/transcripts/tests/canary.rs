@@ -33,6 +33,7 @@ const REFUSED: &[&str] = &[
     "[{\"role\":\"user\",\"parts\":[]},\"canary7f3\"]",
     "{\"error\":\"canary7f3\",\"context\":[{\"parts\":[]},{\"content\":\"canary7f3\"}]}",
     "{\"type\":\"init\",\"session_id\":\"canary7f3\",\"model\":\"canary7f3\"}",
+    "{\"type\":\"user\",\"sessionId\":\"canary7f3\",\"uuid\":\"canary7f3\",\"message\":{\"role\":\"canary7f3\",\"content\":\"canary7f3\"}}",
     "[{\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3\"}]},{\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3 b\"}]}]",
 ];
 
@@ -40,6 +41,8 @@ const REFUSED: &[&str] = &[
 const ACCEPTED: &[&str] = &[
     "[{\"role\":\"user\",\"role\":\"assistant\",\"content\":\"canary7f3 \\ud83d\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\",\"content\":\"canary7f3\"},{\"role\":\"assistant\",\"content\":\"\"},{\"role\":\"assistant\",\"content\":[{\"type\":\"canary7f3\"},{\"type\":\"image_url\",\"image_url\":\"data:canary7f3\"}],\"tool_calls\":[{\"id\":\"canary7f3\",\"function\":{\"name\":\"canary7f3\",\"arguments\":\"canary7f3\"}}]},{\"role\":\"user\",\"content\":\"canary7f3\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\"},{\"role\":\"tool\",\"tool_call_id\":\"canary7f3\"}]",
     "{\"type\":\"session\",\"id\":\"canary7f3\",\"provider\":\"p\",\"modelId\":\"canary7f3\"}\n{\"type\":\"canary7f3\"}\n{\"canary7f3\":\"canary7f3\n1\n{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":[]}}\n{\"type\":\"message\",\"message\":{\"role\":\"assistant\",\"content\":\"canary7f3\"}}",
+    "{\"type\":\"ai-title\",\"aiTitle\":\"canary7f3\",\"sessionId\":\"canary7f3\"}\n{\"type\":\"user\",\"uuid\":\"canary7f3\",\"parentUuid\":\"canary7f3 gone\",\"sessionId\":\"canary7f3\",\"cwd\":\"canary7f3\",\"timestamp\":\"canary7f3\",\"message\":{\"role\":\"user\",\"content\":\"canary7f3 \\ud83d\"}}\n{\"type\":\"attachment\",\"uuid\":\"b\",\"parentUuid\":\"canary7f3\",\"attachment\":{\"type\":\"canary7f3\"}}\n{\"type\":\"user\",\"uuid\":\"c\",\"parentUuid\":\"b\",\"isSidechain\":true,\"message\":{\"role\":\"user\",\"content\":\"canary7f3\"}}\n{\"type\":\"assistant\",\"uuid\":\"d\",\"parentUuid\":\"canary7f3 too\",\"message\":{\"role\":\"assistant\",\"model\":\"canary7f3\",\"content\":[{\"type\":\"canary7f3\"},{\"type\":\"tool_use\",\"id\":\"canary7f3\",\"name\":\"canary7f3\",\"input\":\"canary7f3\"}]}}\n{\"type\":\"user\",\"canary7f3",
+    "{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"canary7f3\",\"cwd\":\"canary7f3\",\"model\":\"canary7f3\"}\n{\"type\":\"system\",\"subtype\":\"compact_boundary\",\"compact_metadata\":{\"trigger\":\"canary7f3\"}}\n{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":[{\"type\":\"tool_result\",\"tool_use_id\":\"canary7f3\",\"content\":\"canary7f3\"}]}}\n{\"type\":\"result\",\"result\":\"canary7f3\"}",
     "[{\"request\":{\"model\":\"canary7f3\",\"messages\":[{\"role\":\"user\",\"content\":\"canary7f3\"}]},\"response\":\"canary7f3\"}]",
     "{\"system\":\"canary7f3\",\"tools\":[{\"input_schema\":{},\"name\":\"canary7f3\"}],\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"compaction\",\"content\":\"canary7f3\"},{\"type\":\"tool_result\",\"tool_use_id\":\"canary7f3\"}]}]}",
     "{\"model\":\"canary7f3\",\"instructions\":\"canary7f3\",\"input\":[{\"role\":\"user\",\"content\":\"canary7f3\"},{\"type\":\"compaction\",\"encrypted_content\":\"canary7f3\"},{\"type\":\"canary7f3\"},{\"type\":\"item_reference\",\"id\":\"canary7f3\"},{\"type\":\"function_call\",\"call_id\":\"canary7f3\",\"name\":\"canary7f3\",\"arguments\":\"canary7f3\"},{\"role\":\"user\",\"content\":\"canary7f3\"}],\"response\":\"canary7f3\"}",
@@ -84,6 +87,7 @@ fn sessions_notes_and_repairs_say_nothing_of_the_content() {
         let session = read(input.as_bytes(), &ReadOptions::default(), &mut |_| {}).unwrap();
         let (repaired, steps) = repair(&session);
         check(&format!("{session:?} {repaired:?} {:?} {:?}", session.messages(), session.model()));
+        check(&format!("{:?} {:?} {:?}", session.title(), session.cwd(), session.first_timestamp()));
         for note in session.notes() {
             check(&format!("{note} {note:?}"));
             notes += 1;

@@ -97,6 +97,29 @@ fn supported_formats_are_found() {
             "{\"sessionId\":\"s\n{\"id\":\"1\",\"timestamp\":\"t\",\"type\":\"gemini\",\"content\":\"\"}",
             Format::Gemini,
         ),
+        (
+            r#"{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":"x"}}"#,
+            Format::ClaudeCode,
+        ),
+        (
+            "{\n \"type\": \"summary\",\n \"summary\": \"t\",\n \"leafUuid\": \"l\"\n}\n{\n \"type\": \"user\"\n}",
+            Format::ClaudeCode,
+        ),
+        (r#"{"type":"file-history-snapshot","messageId":"m","snapshot":{}}"#, Format::ClaudeCode),
+        (r#"{"type":"mode","mode":"normal","sessionId":"s"}"#, Format::ClaudeCode),
+        (
+            "{\"type\":\"us\n17\n{\"type\":\"assistant\",\"uuid\":\"u\",\"parentUuid\":null,\"message\":{\"role\":\"assistant\",\"content\":[]}}",
+            Format::ClaudeCode,
+        ),
+        (
+            r#"[{"parentUuid":null,"type":"user","uuid":"u","message":{"role":"user","content":"x"}}]"#,
+            Format::ClaudeCode,
+        ),
+        (r#"{"type":"system","subtype":"init","tools":[]}"#, Format::ClaudeStreamJson),
+        (
+            r#"{"type":"user","session_id":"s","message":{"role":"user","content":"x"}}"#,
+            Format::ClaudeStreamJson,
+        ),
     ] {
         assert_eq!(format_of(source), Ok(format), "{source}");
     }
@@ -105,15 +128,6 @@ fn supported_formats_are_found() {
 #[test]
 fn foreign_formats_are_named() {
     for (source, format) in [
-        (
-            r#"{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":"x"}}"#,
-            F::ClaudeCode,
-        ),
-        (
-            "{\n \"type\": \"summary\",\n \"summary\": \"t\",\n \"leafUuid\": \"l\"\n}\n{\n \"type\": \"user\"\n}",
-            F::ClaudeCode,
-        ),
-        (r#"{"type":"system","subtype":"init","tools":[]}"#, F::ClaudeStreamJson),
         (
             "{\"type\":\"init\",\"session_id\":\"s\",\"model\":\"m\"}\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"x\"}",
             F::GeminiStreamJson,
@@ -173,7 +187,13 @@ fn a_format_that_was_asked_for_is_not_guessed() {
     let read_as =
         |format| read(source, &ReadOptions { format: Some(format), conversation: None }, &mut |_| {});
     assert_eq!(read_as(Format::AnthropicMessages).unwrap().format(), Format::AnthropicMessages);
-    for format in [Format::PiSession, Format::CodexRollout, Format::EpitomeJson] {
+    for format in [
+        Format::PiSession,
+        Format::CodexRollout,
+        Format::EpitomeJson,
+        Format::ClaudeCode,
+        Format::ClaudeStreamJson,
+    ] {
         assert_eq!(read_as(format).unwrap_err(), ReadError::NotThisFormat { format });
     }
 }
@@ -254,7 +274,7 @@ fn damage_is_told_and_not_written_again() {
         [
             Note::Damaged { line: 2, offset: 30, bytes: 13 },
             Note::Damaged { line: 3, offset: 44, bytes: 3 },
-            Note::Damaged { line: 6, offset: 113, bytes: 4 },
+            Note::UnfinishedTail { offset: 113, bytes: 4 },
         ]
     );
     let (written, _) =
@@ -262,6 +282,30 @@ fn damage_is_told_and_not_written_again() {
     let lines: Vec<&str> = std::str::from_utf8(&written).unwrap().lines().collect();
     assert_eq!(lines.len(), 4);
     assert!(lines.iter().all(|line| line.starts_with("{\"role\":") && line.ends_with("\"}")));
+}
+
+#[test]
+fn a_cut_last_record_is_unfinished_and_no_damage() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut checked = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "jsonl") {
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').unwrap();
+        let line = bytes[..whole].iter().rposition(|byte| *byte == b'\n').unwrap() + 1;
+        for end in line + 1..whole {
+            let session = read(&bytes[..end], &ReadOptions::default(), &mut |_| {}).unwrap();
+            let unfinished = Note::UnfinishedTail { offset: line as u64, bytes: (end - line) as u64 };
+            assert!(session.notes().contains(&unfinished), "{} at {end}", path.display());
+            let damage = |note: &&Note| matches!(note, Note::Damaged { .. });
+            assert!(session.notes().iter().filter(damage).count() <= 2, "{} at {end}", path.display());
+        }
+        checked += 1;
+    }
+    assert!(checked >= 7, "fixtures are missing");
 }
 
 #[test]

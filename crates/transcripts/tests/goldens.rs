@@ -43,15 +43,14 @@ fn fixtures_read_and_write_as_expected() {
             let (translated, report) = write(&repaired, &whole, format).unwrap();
             let read_back = ReadOptions { format: Some(format), conversation: None };
             read(&translated, &read_back, &mut |_| {}).unwrap();
-            let is_lines = matches!(format, Format::PiSession | Format::CodexRollout);
-            let extension = if is_lines { "jsonl" } else { "json" };
+            let extension = format.extension();
             let mut text = losses(&report);
             text.push_str(&String::from_utf8(translated).unwrap());
             expect(&name, &format!("to-{format}.{extension}"), text.as_bytes());
         }
         checked += 1;
     }
-    assert!(checked >= 19, "fixtures are missing");
+    assert!(checked >= 23, "fixtures are missing");
 }
 
 #[test]
@@ -133,6 +132,9 @@ fn view(session: &Session) -> String {
     let mut text = format!("format {}\n", session.format());
     if let Some(model) = session.model() {
         writeln!(text, "model {} {}", model.provider.as_str(), model.model.as_str()).unwrap();
+    }
+    if let Some(title) = session.title() {
+        writeln!(text, "title {:?}", title.as_str()).unwrap();
     }
     for tool in session.tools().iter() {
         writeln!(text, "tool {}", tool.as_str()).unwrap();

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use epitome_loop::{Message, Role};
+use epitome_loop::{Block, Message, Role};
 use epitome_transcripts::{Format, ReadOptions, Replacement, Session, read, repair, write};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -177,6 +177,106 @@ fn gemini_record(at: usize, said: &Said) -> Value {
     record
 }
 
+/// The content blocks of the records that Claude Code writes for a message.
+fn claude_blocks(said: &Said) -> Vec<Value> {
+    match said {
+        Said::Model(text, ids) => {
+            let call = |id| json!({"type": "tool_use", "id": id, "name": "f", "input": {"text": text}});
+            std::iter::once(json!({"type": "text", "text": text})).chain(ids.iter().map(call)).collect()
+        }
+        Said::Result(id, text) => {
+            vec![
+                json!({"type": "tool_result", "tool_use_id": id, "content": text, "is_error": text.len() > 3}),
+            ]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The records that Claude Code writes: one for each block of the model, results below the record of their call,
+/// and what follows below the newest of them, so that the way back misses pieces.
+fn claude_session(said: &[Said]) -> Vec<u8> {
+    let mut records: Vec<Value> =
+        vec![json!({"type": "permission-mode", "permissionMode": "plan", "sessionId": "s"})];
+    let mut below = Value::Null;
+    let mut calls: Vec<(String, Value)> = Vec::new();
+    for (at, said) in said.iter().enumerate() {
+        let mut add = |kind: &str, message: Value, parent: &Value| {
+            let uuid = json!(format!("u{}", records.len()));
+            records.push(
+                json!({"parentUuid": parent, "isSidechain": false, "type": kind, "message": message,
+                "uuid": uuid, "sessionId": "s",
+                "timestamp": format!("2026-01-01T00:{:02}:{:02}Z", records.len() / 60, records.len() % 60)}),
+            );
+            uuid
+        };
+        match said {
+            Said::System(text) | Said::User(text) => {
+                below = add("user", json!({"role": "user", "content": text}), &below);
+            }
+            Said::Model(..) => {
+                calls.clear();
+                for block in claude_blocks(said) {
+                    let id = block["id"].as_str().unwrap_or_default().to_owned();
+                    let message = json!({"id": format!("msg_{at}"), "role": "assistant", "model": "claude-x",
+                        "content": [block], "usage": {"input_tokens": at + 1, "output_tokens": 1}});
+                    below = add("assistant", message, &below);
+                    calls.push((id, below.clone()));
+                }
+            }
+            Said::Result(id, _) => {
+                let call = calls.iter().position(|(call, _)| call == id).map(|at| calls.remove(at).1);
+                let message = json!({"role": "user", "content": claude_blocks(said)});
+                below = add("user", message, call.as_ref().unwrap_or(&below));
+            }
+            Said::Nothing(true) => {
+                below = add(
+                    "user",
+                    json!({"role": "user", "content": [
+                    {"type": "text", "text": "first"}, {"type": "tool_result", "tool_use_id": "c"}]}),
+                    &below,
+                );
+            }
+            Said::Nothing(false) => {
+                let message = json!({"id": format!("msg_{at}"), "role": "assistant", "content": []});
+                below = add("assistant", message, &below);
+            }
+        }
+    }
+    lines(&records)
+}
+
+/// What Claude Code prints of the same.
+fn claude_stream(said: &[Said]) -> Vec<u8> {
+    let mut records =
+        vec![json!({"type": "system", "subtype": "init", "model": "claude-x", "session_id": "s"})];
+    for (at, said) in said.iter().enumerate() {
+        let mut add = |kind: &str, message: Value| {
+            let uuid = format!("u{}", records.len());
+            records.push(json!({"type": kind, "message": message, "parent_tool_use_id": null, "uuid": uuid,
+                "session_id": "s"}));
+        };
+        match said {
+            Said::System(text) | Said::User(text) => add("user", json!({"role": "user", "content": text})),
+            Said::Model(..) => {
+                for block in claude_blocks(said) {
+                    add(
+                        "assistant",
+                        json!({"id": format!("msg_{at}"), "role": "assistant", "content": [block]}),
+                    );
+                }
+            }
+            Said::Result(..) => add("user", json!({"role": "user", "content": claude_blocks(said)})),
+            Said::Nothing(_) => records.push(json!({"type": "stream_event", "event": {}, "session_id": "s"})),
+        }
+    }
+    lines(&records)
+}
+
+fn lines(records: &[Value]) -> Vec<u8> {
+    records.iter().flat_map(|record| (record.to_string() + "\n").into_bytes()).collect()
+}
+
 /// A source in each format that holds the messages, the list not empty.
 fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
     let text =
@@ -214,6 +314,8 @@ fn sources(said: &[Said], pretty: bool) -> Vec<Vec<u8>> {
         text(&responses).unwrap(),
         text(&json!(input)).unwrap(),
         codex(said),
+        claude_session(said),
+        claude_stream(said),
         translated,
         text(&contents).unwrap(),
         text(&document).unwrap(),
@@ -230,8 +332,9 @@ fn parse(bytes: &[u8]) -> Session {
     read(bytes, &ReadOptions::default(), &mut |_| {}).unwrap()
 }
 
-/// The messages as the format of a session can hold them: those of OpenAI do not mark errors, and where messages are
-/// made of items, what the model says in a row is one message.
+/// The messages as the format of a session can hold them: those of OpenAI do not mark errors, where messages are
+/// made of items, what the model says in a row is one message, and results in records of Claude Code are read in
+/// the order of their calls.
 fn held(session: &Session, messages: Vec<Message>) -> Vec<Message> {
     let of_items = matches!(session.format(), Format::OpenAiResponses | Format::CodexRollout);
     let mut held: Vec<Message> = Vec::new();
@@ -250,7 +353,36 @@ fn held(session: &Session, messages: Vec<Message>) -> Vec<Message> {
             (_, message) => held.push(message),
         }
     }
+    if matches!(session.format(), Format::ClaudeCode | Format::ClaudeStreamJson) {
+        let mut calls: Vec<String> = Vec::new();
+        for run in held.chunk_by_mut(|one, other| one.role() == Role::Tool && other.role() == Role::Tool) {
+            // Where results without a call stand among the others says nothing.
+            let mut place = |message: &Message| match message {
+                Message::ToolResult { tool_use_id, blocks, .. } => {
+                    let at = calls.iter().position(|id| *id == tool_use_id.as_str());
+                    let at = at.inspect(|at| calls[*at].push('!')).unwrap_or(usize::MAX);
+                    (at, tool_use_id.as_str().to_owned(), blocks.first().and_then(text_of))
+                }
+                _ => (0, String::new(), None),
+            };
+            let places: Vec<_> = run.iter().map(&mut place).collect();
+            let mut order: Vec<usize> = (0..run.len()).collect();
+            order.sort_by_key(|at| &places[*at]);
+            let sorted: Vec<Message> = order.into_iter().map(|at| run[at].clone()).collect();
+            run.clone_from_slice(&sorted);
+            if run[0].role() != Role::Tool {
+                calls = run[0].tool_calls().map(|call| call.id.as_str().to_owned()).collect();
+            }
+        }
+    }
     held
+}
+
+fn text_of(block: &Block) -> Option<String> {
+    match block {
+        Block::Text { text } => Some(text.as_str().to_owned()),
+        _ => None,
+    }
 }
 
 /// Why the order of messages is not one that providers accept.
@@ -316,7 +448,7 @@ proptest! {
                     write(&repaired, &everything(repaired.messages().len()), repaired.format()).unwrap();
                 let back = parse(&written);
                 let expected = held(&repaired, repaired.messages().to_vec());
-                prop_assert!(back.messages().as_ref() == expected.as_slice(), "{}", String::from_utf8_lossy(&written));
+                prop_assert!(held(&back, back.messages().to_vec()) == expected, "{}", String::from_utf8_lossy(&written));
                 prop_assert_eq!(repair(&back).1, vec![]);
             }
         }
@@ -352,7 +484,7 @@ proptest! {
             let lead = expected.iter().take_while(|message| message.role() == Role::System).count();
             expected.insert(lead, Message::user("what <was> \"before\""));
             let expected = held(&session, expected);
-            prop_assert!(back.messages().as_ref() == expected.as_slice(), "{}", String::from_utf8_lossy(&written));
+            prop_assert!(held(&back, back.messages().to_vec()) == expected, "{}", String::from_utf8_lossy(&written));
         }
     }
 

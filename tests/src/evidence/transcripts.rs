@@ -23,7 +23,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 
 /// Begins of the names of files that must be readable; the others may be refused as not supported yet.
 const SUPPORTED: &[&str] =
-    &["anthropic-", "codex-", "gemini-", "openai-chat-", "openhands-fncall-", "pi-", "responses-"];
+    &["anthropic-", "cc-", "codex-", "gemini-", "openai-chat-", "openhands-fncall-", "pi-", "responses-"];
 
 /// Replies alone are no transcripts, whatever their format.
 const REPLY: &str = ".response.json";

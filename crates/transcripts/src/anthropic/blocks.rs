@@ -41,8 +41,8 @@ pub(super) fn block(block: Value<'_>, faults: &mut Faults) -> Option<Block> {
     Some(mapped.unwrap_or_else(|| opaque(block, kind, faults)))
 }
 
-/// The blocks of the content of a tool result: absent, a string, or a list.
-pub(super) fn content(content: Option<Value<'_>>, faults: &mut Faults) -> Vec<Block> {
+/// The blocks of a content: absent, a string, or a list.
+pub(crate) fn content(content: Option<Value<'_>>, faults: &mut Faults) -> Vec<Block> {
     let Some(content) = content else { return Vec::new() };
     match content.kind() {
         Kind::Array => content.elements().filter_map(|element| block(element, faults)).collect(),

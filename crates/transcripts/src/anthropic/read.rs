@@ -96,8 +96,14 @@ fn messages(element: Value<'_>, index: usize, faults: &mut Faults) -> Result<Vec
     if !role.is_text("user") {
         return Err(ReadError::UnknownRole { message: index });
     }
+    Ok(user_messages(content, faults))
+}
+
+/// The messages that the content of a user message becomes: one for each tool result, and one for each stretch
+/// of other blocks.
+pub(crate) fn user_messages(content: Option<Value<'_>>, faults: &mut Faults) -> Vec<Message> {
     let Some(list) = content.filter(|content| content.kind() == Kind::Array) else {
-        return Ok(vec![Message::User { blocks: blocks::content(content, faults).into() }]);
+        return vec![Message::User { blocks: blocks::content(content, faults).into() }];
     };
     let mut messages = Vec::new();
     let mut others = Vec::new();
@@ -112,7 +118,7 @@ fn messages(element: Value<'_>, index: usize, faults: &mut Faults) -> Result<Vec
     if messages.is_empty() || !others.is_empty() {
         messages.push(Message::User { blocks: others.into() });
     }
-    Ok(messages)
+    messages
 }
 
 fn flush(others: &mut Vec<Block>, messages: &mut Vec<Message>) {
@@ -159,7 +165,7 @@ fn compacted(message: Value<'_>, faults: &mut Faults) -> Vec<Message> {
 
 /// What one request took. Where the provider ran tools in a loop, the numbers are sums over that loop and
 /// say nothing about the context, unless each iteration is listed.
-fn usage(usage: Value<'_>) -> Option<Usage> {
+pub(crate) fn usage(usage: Value<'_>) -> Option<Usage> {
     let last = usage.get("iterations").and_then(|list| list.elements().last());
     let looped = usage
         .get("server_tool_use")

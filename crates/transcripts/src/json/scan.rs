@@ -154,6 +154,9 @@ fn string(source: &[u8], start: usize) -> Result<usize, usize> {
             [b'\\', b'u', a, b, c, d, ..] if [a, b, c, d].iter().all(|digit| digit.is_ascii_hexdigit()) => {
                 at += 6;
             }
+            [b'\\', b'u', digits @ ..] if digits.len() < 4 && digits.iter().all(u8::is_ascii_hexdigit) => {
+                return Err(source.len());
+            }
             [b'\\', _, ..] => return Err(at + 1),
             _ => return Err(source.len()),
         }
@@ -226,6 +229,8 @@ mod tests {
             ("[1", 2),
             ("-", 1),
             ("1.e", 2),
+            ("\"\\u12", 5),
+            ("\"\\u12\"", 2),
         ] {
             assert_eq!(end_of(text.as_bytes(), 0), Err(fault), "{text:?}");
         }

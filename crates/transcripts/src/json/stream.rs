@@ -110,7 +110,10 @@ impl<'a> Values<'a> {
         let mut whole: Vec<Range<usize>> = Vec::new();
         let seen = self.source.get(..fault).unwrap_or_default();
         let _broken_off = scan(seen, start, |value| {
+            // What ends with the source inside of a line is a part of a value that is still being written.
+            let ends_with_source = value.end == self.source.len();
             if seen.get(value.start..).is_some_and(|text| text.starts_with(b"{\""))
+                && !(ends_with_source && line_start(self.source, value.start) < value.start)
                 && self.ends_well(value.end)
             {
                 while whole.last().is_some_and(|inner| inner.start > value.start) {
@@ -231,6 +234,13 @@ mod tests {
     fn goes_on_at_the_next_line() {
         assert_eq!(read("{\"a\":\"cut\n{\"b\":1}\n{\"c\":"), (vec!["{\"b\":1}"], vec![0, 18]));
         assert_eq!(read("{\"a\":1}\n\0\0\0\0{\"b\":2}\n"), (vec!["{\"a\":1}", "{\"b\":2}"], vec![8]));
+    }
+
+    #[test]
+    fn parts_of_an_unfinished_value_are_no_records() {
+        for cut in ["{\"m\":{\"role\":\"user\"}", "{\"m\":[{\"a\":1},{\"b\":2}", "[{\"a\":1}"] {
+            assert_eq!(read(&format!("{{\"a\":1}}\n{cut}")), (vec!["{\"a\":1}"], vec![8]), "{cut}");
+        }
     }
 
     #[test]

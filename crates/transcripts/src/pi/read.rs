@@ -71,6 +71,8 @@ impl<'a> Reader<'a, '_> {
         let mut faults = Faults::default();
         let cwd = header.and_then(|header| header.get("cwd"));
         self.into.cwd = cwd.map(|cwd| faults.string(Some(cwd)).into());
+        let oldest = header.iter().chain(records).find_map(|record| record.get("timestamp"));
+        self.into.first_timestamp = oldest.map(|time| faults.string(Some(time)).into());
         let newest = records.iter().rev().chain(&header).find_map(|record| record.get("timestamp"));
         self.into.last_timestamp = newest.map(|time| faults.string(Some(time)).into());
     }
