@@ -15,8 +15,9 @@ mod transcripts;
 pub use extractive::extractive;
 pub use summary_xml::summary_xml;
 pub use transcripts::{
-    transcript_anthropic, transcript_codex, transcript_detect, transcript_epitome, transcript_gemini,
-    transcript_openai_chat, transcript_openai_responses, transcript_pi,
+    transcript_anthropic, transcript_claude_code, transcript_claude_stream_json, transcript_codex,
+    transcript_detect, transcript_epitome, transcript_gemini, transcript_openai_chat,
+    transcript_openai_responses, transcript_pi,
 };
 
 /// A law and the fuzz target that tries to break it.
@@ -33,6 +34,8 @@ pub const LAWS: &[Law] = &[
     Law { name: "extractive", check: extractive },
     Law { name: "summary_xml", check: summary_xml },
     Law { name: "transcript_anthropic", check: transcript_anthropic },
+    Law { name: "transcript_claude_code", check: transcript_claude_code },
+    Law { name: "transcript_claude_stream_json", check: transcript_claude_stream_json },
     Law { name: "transcript_codex", check: transcript_codex },
     Law { name: "transcript_detect", check: transcript_detect },
     Law { name: "transcript_epitome", check: transcript_epitome },

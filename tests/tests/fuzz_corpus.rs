@@ -43,6 +43,8 @@ replayed![
     extractive,
     summary_xml,
     transcript_anthropic,
+    transcript_claude_code,
+    transcript_claude_stream_json,
     transcript_codex,
     transcript_detect,
     transcript_epitome,

@@ -79,6 +79,16 @@ impl Form {
         }
     }
 
+    /// A setting of a session that changes nothing.
+    pub(super) fn setting(&self) -> Vec<u8> {
+        object(|out| {
+            out.text("type", "mode");
+            out.text("mode", "normal");
+            let session = self.repeated.iter().filter(|(key, _)| *key == "sessionId");
+            session.for_each(|(key, id)| out.raw(key, id));
+        })
+    }
+
     /// What a stream opens with.
     pub(super) fn opening(&self, model: &str, cwd: &str, id: &[u8]) -> Vec<u8> {
         object(|out| {

@@ -47,8 +47,7 @@ pub(crate) fn write_kept(
         }
     }
     writer.side_records(usize::MAX);
-    writer.compaction();
-    writer.out
+    writer.finish()
 }
 
 /// Writes a session that was read from another format.
@@ -57,8 +56,7 @@ pub(crate) fn write_new(session: &Session, items: Vec<Item>, flavor: Flavor, los
     let mut writer = Writer::new(session, &file, session.format.is_anthropic(), losses);
     writer.opening();
     writer.items(items);
-    writer.compaction();
-    writer.out
+    writer.finish()
 }
 
 struct Writer<'a> {
@@ -302,6 +300,16 @@ impl<'a> Writer<'a> {
             });
         });
         self.message("assistant", &message);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.compaction();
+        if self.out.is_empty() {
+            // A file with nothing in it could not be told to be a session.
+            let record = self.form.setting();
+            self.line(&record);
+        }
+        self.out
     }
 
     /// The record of the compaction, which lists what stays, and the summary.
