@@ -22,11 +22,11 @@ mod model;
 mod note;
 mod openai_chat;
 mod openai_responses;
-mod own_id;
 mod pi;
 mod read;
 mod repair;
 mod session;
+mod source_id;
 mod timestamp;
 mod write;
 

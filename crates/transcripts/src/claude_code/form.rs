@@ -3,8 +3,9 @@
 use epitome_loop::{SharedText, TokenCount};
 
 use super::record::{ClaudeFile, Flavor};
+use crate::Session;
 use crate::json::{Object, Source, Value, object};
-use crate::{Session, own_id};
+use crate::source_id::id_of;
 
 /// What every record of a session repeats.
 const REPEATED: [&str; 8] =
@@ -54,7 +55,7 @@ impl Form {
         let messages = file.records.iter().rev().filter(|record| record.kind.is_message());
         let messages = messages.filter(|record| record.is_agent == is_agent);
         let mut newest = messages.map(|record| source.value(record.range.clone()));
-        let own = || format!("\"{}\"", own_id::of(&session.source)).into_bytes();
+        let own = || format!("\"{}\"", id_of(&session.source)).into_bytes();
         let (repeated, caller) = match file.flavor {
             Flavor::Session => match newest.find(|value| value.get("sessionId").is_some()) {
                 Some(newest) => (repeated(newest, REPEATED), None),
@@ -76,6 +77,16 @@ impl Form {
             is_agent: is_agent && !file.records.is_empty(),
             caller: caller.map_or(&b"null"[..], Value::bytes).to_vec(),
         }
+    }
+
+    /// A setting of a session that changes nothing.
+    pub(super) fn setting(&self) -> Vec<u8> {
+        object(|out| {
+            out.text("type", "mode");
+            out.text("mode", "normal");
+            let session = self.repeated.iter().filter(|(key, _)| *key == "sessionId");
+            session.for_each(|(key, id)| out.raw(key, id));
+        })
     }
 
     /// What a stream opens with.

@@ -16,7 +16,7 @@ use super::form::{Form, NewBoundary, NewMessage};
 use super::record::{ClaudeFile, Flavor, Record, RecordKind};
 use crate::json::{Source, Value, object};
 use crate::loss::{LossKind, Losses};
-use crate::own_id::{self, Ids};
+use crate::source_id::Ids;
 use crate::write::{Item, Piece};
 use crate::{Session, anthropic};
 
@@ -47,7 +47,6 @@ pub(crate) fn write_kept(
         }
     }
     writer.side_records(usize::MAX);
-    writer.compaction();
     writer.finish()
 }
 
@@ -57,7 +56,6 @@ pub(crate) fn write_new(session: &Session, items: Vec<Item>, flavor: Flavor, los
     let mut writer = Writer::new(session, &file, session.format.is_anthropic(), losses);
     writer.opening();
     writer.items(items);
-    writer.compaction();
     writer.finish()
 }
 
@@ -105,20 +103,6 @@ impl<'a> Writer<'a> {
         let ids = file.records.iter().filter(|record| !record.uuid.is_empty());
         writer.known = ids.map(|record| writer.bytes(&record.uuid)).collect();
         writer
-    }
-
-    /// A session that holds nothing still says what it is: with a record that Claude Code writes before anybody
-    /// has spoken.
-    fn finish(mut self) -> Vec<u8> {
-        if self.out.is_empty() {
-            let record = object(|out| {
-                out.text("type", "mode");
-                out.text("mode", "normal");
-                out.text("sessionId", &own_id::of(&self.session.source));
-            });
-            self.line(&record);
-        }
-        self.out
     }
 
     fn bytes(&self, range: &Range<usize>) -> &'a [u8] {
@@ -316,6 +300,16 @@ impl<'a> Writer<'a> {
             });
         });
         self.message("assistant", &message);
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        self.compaction();
+        if self.out.is_empty() {
+            // A file with nothing in it could not be told to be a session.
+            let record = self.form.setting();
+            self.line(&record);
+        }
+        self.out
     }
 
     /// The record of the compaction, which lists what stays, and the summary.

@@ -14,7 +14,7 @@ use crate::Session;
 use crate::json::{Object, object};
 use crate::loss::Losses;
 use crate::openai_responses::{CallKinds, NewItem, NewList, Part, encode_message, text_of};
-use crate::own_id;
+use crate::source_id::id_of;
 use crate::write::{Item, Piece, is_earlier_summary};
 
 /// Time of records that have none to take over: there is no clock here.
@@ -165,7 +165,7 @@ impl<'a> Writer<'a> {
     fn new_header(&mut self, instructions: Option<&str>) {
         let session = self.session;
         self.new_record("session_meta", |out| {
-            out.text("id", &own_id::of(&session.source));
+            out.text("id", &id_of(&session.source));
             out.raw("timestamp", NO_TIME);
             out.text("cwd", cwd(session));
             out.text("originator", "epitome");
@@ -181,7 +181,7 @@ impl<'a> Writer<'a> {
 
     fn new_bare_header(&mut self) {
         let header = object(|out| {
-            out.text("id", &own_id::of(&self.session.source));
+            out.text("id", &id_of(&self.session.source));
             out.raw("timestamp", NO_TIME);
             out.raw("instructions", b"null");
         });

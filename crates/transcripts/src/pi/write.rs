@@ -14,7 +14,7 @@ use super::path::{PiFile, Record, RecordKind, is_id};
 use crate::Session;
 use crate::json::{Object, Source, object};
 use crate::loss::{LEFT_OUT, Losses};
-use crate::own_id;
+use crate::source_id::id_of;
 use crate::write::{Item, Piece};
 
 /// Time of records that have none to take over: there is no clock here.
@@ -105,7 +105,7 @@ impl<'a> Writer<'a> {
             if self.file.is_tree {
                 out.number("version", 3);
             }
-            out.text("id", &own_id::of(&self.session.source));
+            out.text("id", &id_of(&self.session.source));
             out.raw("timestamp", NO_TIME.as_bytes());
             out.text("cwd", self.session.cwd.as_ref().map_or(".", |cwd| cwd.as_str()));
             if let Some(model) = &self.session.model {

@@ -1,7 +1,7 @@
-//! Ids of records that we write. They depend on the source alone, so the same input gives the same output.
+//! Ids for what is written anew, without a clock or chance: they depend on the source alone.
 
 /// An id in the shape of a UUID for a whole source (FNV-1a over its bytes).
-pub(crate) fn of(source: &[u8]) -> String {
+pub(crate) fn id_of(source: &[u8]) -> String {
     shape(hash(OFFSET, source))
 }
 
@@ -64,6 +64,6 @@ mod tests {
         }
         assert_eq!(Ids::of(b"source").next_id(), Ids::of(b"source").next_id());
         assert_ne!(Ids::of(b"source").next_id(), Ids::of(b"sourcf").next_id());
-        assert_eq!(of(b"").len(), 36);
+        assert_eq!(id_of(b"").len(), 36);
     }
 }
