@@ -1,15 +1,25 @@
-//! What the hot paths are measured on, and the promises about their speed.
+//! What the hot paths are measured on, their rivals, and the targets that they must reach.
 //!
-//! `cargo bench -p epitome-benches` measures with criterion; `cargo run --release -p epitome-benches --bin
-//! speed` measures each path against its rival in the same run and fails when a promise is not kept.
+//! `cargo xtask bench` measures every path in turns with its rival and prints what was reached; `cargo bench -p
+//! epitome-benches` looks at some of them with criterion.
 
 mod agent_text;
+mod counter_paths;
 mod documents;
-mod promises;
+mod extractive_paths;
+mod path;
 mod rivals;
 mod stopwatch;
+mod summary_paths;
+mod table;
 
 pub use agent_text::{agent_session, chat_session, new_message, plain_text};
+pub use counter_paths::chat_request;
 pub use documents::{hostile_summaries, valid_summary};
-pub use promises::{SpeedRow, chat_request, speed_report, summary_request};
-pub use rivals::{recount_chat, roxmltree_accepts};
+pub use extractive_paths::summary_request;
+pub use path::{HotPath, MOST_MISSED, Measured, Target, Unit, Verdict};
+pub use rivals::{FeasibilityScan, recount_chat, roxmltree_accepts};
+pub use table::{heading, row};
+
+/// Every hot path, by group.
+pub const GROUPS: &[&[HotPath]] = &[summary_paths::PATHS, counter_paths::PATHS, extractive_paths::PATHS];

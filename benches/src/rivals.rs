@@ -1,5 +1,6 @@
 //! What ours is compared with: the plain use of a well-known crate, written to do no more than ours needs.
 
+use aho_corasick::{AhoCorasick, MatchKind};
 use epitome_loop::{Block, Message, SUMMARY_ROOT, Section};
 
 /// Counts a session of plain messages anew with `tiktoken-rs`, with the published framing of OpenAI chat.
@@ -27,4 +28,80 @@ pub fn roxmltree_accepts(text: &str) -> bool {
     root.tag_name().name() == SUMMARY_ROOT
         && names.eq(Section::ALL.iter().map(|section| section.as_str()))
         && root.children().all(|section| section.children().all(|child| child.is_text()))
+}
+
+/// The least that a summarizer without a model has to do, and nothing else: cut text into lines and words, hash
+/// each word, and look for cue phrases and for words that announce values, with an automaton each. It keeps
+/// nothing.
+#[derive(Debug)]
+pub struct FeasibilityScan {
+    cues: AhoCorasick,
+    values: AhoCorasick,
+}
+
+impl FeasibilityScan {
+    /// Builds the automata.
+    #[must_use]
+    pub fn new() -> Self {
+        // Made of parts; what the phrases say does not matter for the time, how many they are does.
+        let cues =
+            ["never", "always", "do not", "from now on", "instead of", "let's", "decided to", "scratch"];
+        let verbs = ["push", "touch", "use", "keep", "run", "deploy", "answer", "ask", "merge", "drop"];
+        let cues = cues.iter().flat_map(|cue| verbs.map(|verb| format!("{cue} {verb}")));
+        let cues = cues.chain(verbs.map(|verb| format!("todo: {verb}")));
+        let values =
+            ["error", "http://", "https://", "budget", "deadline", "utc", "monday", "friday", "$", "%"];
+        Self { cues: automaton(cues), values: automaton(values.map(str::to_owned)) }
+    }
+
+    /// Scans every text of a session; gives sums, so that nothing is left undone.
+    #[must_use]
+    pub fn run(&self, messages: &[Message]) -> (u64, u64, u64) {
+        let mut sums = (0, 0, 0_u64);
+        let texts =
+            messages.iter().flat_map(|message| message.blocks().iter()).filter_map(|block| match block {
+                Block::Text { text } => Some(text.as_bytes()),
+                _ => None,
+            });
+        for text in texts {
+            let mut start = 0;
+            for end in memchr::memchr_iter(b'\n', text).chain([text.len()]) {
+                let line = text.get(start..end).unwrap_or_default();
+                sums.0 += self.cues.find_iter(line).count() as u64;
+                sums.1 += self.values.find_iter(line).count() as u64;
+                sums.2 ^= words(line);
+                start = end + 1;
+            }
+        }
+        sums
+    }
+}
+
+impl Default for FeasibilityScan {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// An exclusive or of the hashes of all words in a line.
+fn words(line: &[u8]) -> u64 {
+    let (mut sum, mut hash) = (0, 0_u64);
+    for byte in line {
+        if byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii() {
+            hash = (hash.rotate_left(5) ^ u64::from(byte.to_ascii_lowercase()))
+                .wrapping_mul(0x517c_c1b7_2722_0a95);
+        } else if hash != 0 {
+            sum ^= hash;
+            hash = 0;
+        }
+    }
+    sum ^ hash
+}
+
+fn automaton(phrases: impl IntoIterator<Item = String>) -> AhoCorasick {
+    AhoCorasick::builder()
+        .match_kind(MatchKind::LeftmostFirst)
+        .ascii_case_insensitive(true)
+        .build(phrases)
+        .unwrap_or_else(|_| unreachable!("a few short phrases fit"))
 }

@@ -3,11 +3,12 @@
 mod cases;
 mod conformance_boundary;
 mod conformance_reference;
+mod fuzz;
 mod newcomer;
 mod places;
 mod program;
 mod quality;
-mod speed_foundation;
+mod speed;
 mod transcripts;
 
 use std::io::{self, Write};
@@ -30,6 +31,12 @@ pub struct Promise {
 /// Every promise, sorted by name.
 pub const PROMISES: &[Promise] = &[
     Promise {
+        name: "bench",
+        about: "every hot path reaches its target against its rival in the same run, or says why not",
+        needs_data: false,
+        run: speed::bench,
+    },
+    Promise {
         name: "cases",
         about: "faults that users of other tools reported do not happen here",
         needs_data: true,
@@ -48,6 +55,12 @@ pub const PROMISES: &[Promise] = &[
         run: conformance_reference::run,
     },
     Promise {
+        name: "fuzz",
+        about: "a short run of every fuzz target finds nothing",
+        needs_data: false,
+        run: fuzz::run,
+    },
+    Promise {
         name: "newcomer",
         about: "a fresh clone builds and passes its tests by the README's commands",
         needs_data: false,
@@ -63,7 +76,7 @@ pub const PROMISES: &[Promise] = &[
         name: "speed-foundation",
         about: "the hot paths reach their targets against rivals in the same run",
         needs_data: false,
-        run: speed_foundation::run,
+        run: speed::foundation,
     },
     Promise {
         name: "transcripts",

@@ -42,6 +42,16 @@ enum Command {
         /// Only these files, without their ending.
         names: Vec<String>,
     },
+    /// Measure the hot paths in turns with their rivals and print what was reached of which target.
+    ///
+    /// Times are processor times, the best of several rounds.
+    Bench {
+        /// Only these groups, or paths with one of these words in their names.
+        names: Vec<String>,
+        /// Fail when a target is missed by more than 20 %.
+        #[arg(long)]
+        check: bool,
+    },
     /// Try to break the laws of `tests/src/fuzzing.rs` with libFuzzer; exit code 1 on a finding, 2 when it cannot
     /// run.
     ///
@@ -83,6 +93,10 @@ fn run(command: Command) -> Result<(), StepError> {
             // Cargo is started in the workspace's folder; the path is meant from here.
             let dir = std::path::absolute(&dir).unwrap_or(dir);
             Cargo::run_release("epitome-tests", "conformance").arg(dir).args(names).execute()
+        }
+        Command::Bench { names, check } => {
+            let check = check.then_some("--check");
+            Cargo::run_release("epitome-benches", "speed").args(check).args(names).execute()
         }
         Command::Fuzz { target, seconds } => fuzz::run(target.as_deref(), seconds),
         Command::Evidence { name } => Cargo::run_release("epitome-tests", "evidence").args(name).execute(),
