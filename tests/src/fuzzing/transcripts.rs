@@ -205,10 +205,10 @@ fn written(
     kept: &[usize],
     format: Format,
 ) -> (Vec<u8>, WriteReport) {
-    let written = write(session, &Replacement { summary, kept }, format);
-    let (bytes, report) = written.unwrap_or_default();
-    assert!(!bytes.is_empty(), "{format} is not written");
-    (bytes, report)
+    match write(session, &Replacement { summary, kept }, format) {
+        Ok(written) => written,
+        Err(error) => panic!("{format} is not written: {error}"),
+    }
 }
 
 /// Reads what was written; one of several conversations stands where it stood, unless it was a log's.
