@@ -30,9 +30,9 @@ pub fn roxmltree_accepts(text: &str) -> bool {
         && root.children().all(|section| section.children().all(|child| child.is_text()))
 }
 
-/// The least that a summarizer without a model has to do, and nothing else: cut text into lines and words, hash
-/// each word, and look for cue phrases and for words that announce values, with an automaton each. It keeps
-/// nothing.
+/// The least that a summarizer without a model has to do, and nothing else: cut text into lines and tokens, hash
+/// each token and see what it is made of, and look for cue phrases and for words that announce values, with an
+/// automaton each. It keeps nothing of a line when the next one comes.
 #[derive(Debug)]
 pub struct FeasibilityScan {
     cues: AhoCorasick,
@@ -58,6 +58,7 @@ impl FeasibilityScan {
     #[must_use]
     pub fn run(&self, messages: &[Message]) -> (u64, u64, u64) {
         let mut sums = (0, 0, 0_u64);
+        let mut tokens = Vec::new();
         let texts =
             messages.iter().flat_map(|message| message.blocks().iter()).filter_map(|block| match block {
                 Block::Text { text } => Some(text.as_bytes()),
@@ -69,7 +70,11 @@ impl FeasibilityScan {
                 let line = text.get(start..end).unwrap_or_default();
                 sums.0 += self.cues.find_iter(line).count() as u64;
                 sums.1 += self.values.find_iter(line).count() as u64;
-                sums.2 ^= words(line);
+                tokenize(line, &mut tokens);
+                // A token with a digit or a joining sign may be a value.
+                sums.2 += tokens.iter().filter(|token| token.made & (DIGIT | JOINER) != 0).count() as u64;
+                sums.2 ^=
+                    tokens.iter().fold(0, |sum, token| sum ^ token.hash ^ (token.end - token.start) as u64);
                 start = end + 1;
             }
         }
@@ -83,19 +88,40 @@ impl Default for FeasibilityScan {
     }
 }
 
-/// An exclusive or of the hashes of all words in a line.
-fn words(line: &[u8]) -> u64 {
-    let (mut sum, mut hash) = (0, 0_u64);
-    for byte in line {
-        if byte.is_ascii_alphanumeric() || *byte == b'_' || !byte.is_ascii() {
-            hash = (hash.rotate_left(5) ^ u64::from(byte.to_ascii_lowercase()))
-                .wrapping_mul(0x517c_c1b7_2722_0a95);
-        } else if hash != 0 {
-            sum ^= hash;
-            hash = 0;
+/// A word, number, path or the like.
+struct Token {
+    start: usize,
+    end: usize,
+    hash: u64,
+    made: u8,
+}
+
+const LETTER: u8 = 1;
+const DIGIT: u8 = 2;
+const JOINER: u8 = 4;
+
+/// The tokens of a line, with the hash of each in lower case and what it is made of.
+fn tokenize(line: &[u8], tokens: &mut Vec<Token>) {
+    tokens.clear();
+    let mut open = None;
+    for (at, byte) in line.iter().enumerate() {
+        let class = match byte {
+            b'0'..=b'9' => DIGIT,
+            b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => LETTER,
+            b'_' | b'-' | b'/' | b'.' | b':' | b'@' | b'$' => JOINER,
+            _ => 0,
+        };
+        if class == 0 {
+            tokens.extend(open.take());
+            continue;
         }
+        let token = open.get_or_insert(Token { start: at, end: at, hash: 0, made: 0 });
+        token.end = at + 1;
+        token.made |= class;
+        token.hash = (token.hash.rotate_left(5) ^ u64::from(byte.to_ascii_lowercase()))
+            .wrapping_mul(0x517c_c1b7_2722_0a95);
     }
-    sum ^ hash
+    tokens.extend(open);
 }
 
 fn automaton(phrases: impl IntoIterator<Item = String>) -> AhoCorasick {

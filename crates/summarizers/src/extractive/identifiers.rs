@@ -1,5 +1,7 @@
 //! Keeps account of the names, paths and numbers that an agent cannot make up again.
 
+use std::borrow::Cow;
+
 use super::fixed_point::{Score, log2_in_256ths, recency, weighted};
 use super::recognize::Content;
 use super::statement::Statement;
@@ -22,9 +24,9 @@ pub(crate) enum Source {
 }
 
 /// An identifier and its mentions.
-pub(crate) struct Identifier {
+pub(crate) struct Identifier<'t> {
     /// As it was written first.
-    pub(crate) text: String,
+    pub(crate) text: Cow<'t, str>,
     /// Its text in lower case.
     pub(crate) key: Key,
     pub(crate) kind: ValueKind,
@@ -36,31 +38,50 @@ pub(crate) struct Identifier {
 
 /// All identifiers of a conversation, in the order of their first mention.
 #[derive(Default)]
-pub(crate) struct Identifiers {
-    all: Vec<Identifier>,
+pub(crate) struct Identifiers<'t> {
+    all: Vec<Identifier<'t>>,
     by_key: KeyMap<usize>,
 }
 
-impl Identifiers {
+impl<'t> Identifiers<'t> {
     /// Notes the values of a statement whose kind is wanted.
     pub(crate) fn note_all(
         &mut self,
-        statement: &Statement<'_>,
+        statement: &Statement<'t>,
         source: Source,
         message: usize,
         wants: impl Fn(ValueKind) -> bool,
     ) {
-        self.note_values(&statement.text, &statement.values, source, message, wants);
+        let values = &statement.values;
+        match &statement.text {
+            Cow::Borrowed(text) => self.note_values(text, values, source, message, wants),
+            Cow::Owned(text) => {
+                let own = |word: &str| Cow::Owned(word.to_owned());
+                self.note_each(text, values, source, message, wants, own);
+            }
+        }
     }
 
     /// Notes those values of a text whose kind is wanted.
     pub(crate) fn note_values(
         &mut self,
-        text: &str,
+        text: &'t str,
         values: &[Value],
         source: Source,
         message: usize,
         wants: impl Fn(ValueKind) -> bool,
+    ) {
+        self.note_each(text, values, source, message, wants, Cow::Borrowed);
+    }
+
+    fn note_each<'a>(
+        &mut self,
+        text: &'a str,
+        values: &[Value],
+        source: Source,
+        message: usize,
+        wants: impl Fn(ValueKind) -> bool,
+        own: impl Fn(&'a str) -> Cow<'t, str>,
     ) {
         const SHORTEST: usize = 3;
         const LONGEST: usize = 80;
@@ -69,7 +90,7 @@ impl Identifiers {
             let word = word.trim_matches(['`', '"', '.', '“', '”']);
             let is_wanted = wants(value.kind) && (SHORTEST..=LONGEST).contains(&word.len());
             if is_wanted && !is_field_name(text, value) {
-                self.note(word, value.key, value.kind, source, message);
+                self.note(|| own(word), value.key, value.kind, source, message);
             }
         }
     }
@@ -85,11 +106,12 @@ impl Identifiers {
             [value] if value.start == 0 && value.end as usize == argument.len() => value.kind,
             _ => ValueKind::Argument,
         };
-        self.note(argument, key(lower.as_bytes()), kind, Source::Call, message);
+        let text = || Cow::Owned(argument.to_owned());
+        self.note(text, key(lower.as_bytes()), kind, Source::Call, message);
     }
 
     /// The identifiers worth listing with what they are worth, best first.
-    pub(crate) fn ranked(&self, messages: usize) -> Vec<(Score, &Identifier)> {
+    pub(crate) fn ranked(&self, messages: usize) -> Vec<(Score, &Identifier<'t>)> {
         const MOST: usize = 2048;
         let mut ranked: Vec<_> = self
             .all
@@ -104,10 +126,17 @@ impl Identifiers {
         ranked
     }
 
-    fn note(&mut self, text: &str, key: Key, kind: ValueKind, source: Source, message: usize) {
+    fn note(
+        &mut self,
+        text: impl FnOnce() -> Cow<'t, str>,
+        key: Key,
+        kind: ValueKind,
+        source: Source,
+        message: usize,
+    ) {
         let at = *self.by_key.entry(key).or_insert_with(|| {
             self.all.push(Identifier {
-                text: text.to_owned(),
+                text: text(),
                 key,
                 kind,
                 sources: 0,
@@ -126,7 +155,7 @@ impl Identifiers {
     }
 }
 
-impl Identifier {
+impl Identifier<'_> {
     /// The messages of its first and last mention, by index.
     pub(crate) fn span(&self) -> (usize, usize) {
         (self.first_message, self.last_message)

@@ -9,7 +9,7 @@ use super::cues::Cues;
 use super::goal::NO_GOAL;
 use super::identifiers::{Identifiers, Source};
 use super::ledger::is_ledger_line;
-use super::phrases::cues_in;
+use super::phrases::{cues_in, find_reports};
 use super::pool::Pool;
 use super::recognize::Content;
 use super::scoring::Conversation;
@@ -45,7 +45,7 @@ pub(crate) struct Reading<'t> {
     /// How many statements there are in all.
     pub(crate) statement_count: usize,
     /// Names, paths and numbers that were mentioned.
-    pub(crate) identifiers: Identifiers,
+    pub(crate) identifiers: Identifiers<'t>,
     /// The tool calls, in order.
     pub(crate) calls: Vec<Call<'t>>,
     /// Messages, by index, in which a tool failed that succeeded later.
@@ -90,7 +90,7 @@ struct Reader<'t> {
     frequency: KeyMap<u32>,
     statement_count: usize,
     repeats: KeyMap<u32>,
-    identifiers: Identifiers,
+    identifiers: Identifiers<'t>,
     calls: Vec<Call<'t>>,
     /// The latest call with each id.
     call_of_id: KeyMap<usize>,
@@ -100,6 +100,8 @@ struct Reader<'t> {
     line: usize,
     content: Content,
     lower: Vec<u8>,
+    /// Where a part of an answer may report an error or an outcome.
+    reports: Vec<usize>,
 }
 
 /// What the tools answered, for telling failures that were overcome from those that were not.
@@ -142,6 +144,7 @@ impl<'t> Reader<'t> {
             line: 0,
             content,
             lower: Vec::new(),
+            reports: Vec::new(),
         }
     }
 
@@ -250,23 +253,39 @@ impl<'t> Reader<'t> {
         self.note_outcome(text);
         let (head, tail) = both_ends(text, TOOL_TEXT_ENDS);
         let mut telling: Vec<&'t str> = Vec::new();
-        for line in head.lines().chain(tail.lines()) {
-            let line = line.trim();
-            if line.is_empty() {
-                continue;
-            }
-            self.lower_of(line);
-            self.content.read(line, &self.lower);
-            for value in &mut self.content.values {
-                if value.kind == ValueKind::Identifier && is_quoted(line, value) {
-                    value.kind = ValueKind::Quoted;
+        for part in [head, tail] {
+            self.lower_of(part);
+            find_reports(&self.lower, &mut self.reports);
+            let mut reports = self.reports.iter().copied().peekable();
+            let mut start = 0;
+            for line in part.split('\n') {
+                let at = start + (line.len() - line.trim_start().len());
+                start += line.len() + 1;
+                let mut may_report = false;
+                while reports.next_if(|report| *report < start).is_some() {
+                    may_report = true;
                 }
-            }
-            self.identifiers.note_values(line, &self.content.values, Source::Tool, self.message, |kind| {
-                IDENTIFYING.has(kind)
-            });
-            if line.len() < 400 && cues_in(&self.lower).any(Cues::ERROR.with(Cues::OUTCOME)) {
-                telling.push(line);
+                let line = line.trim();
+                if line.is_empty() {
+                    continue;
+                }
+                let lower = self.lower.get(at..at + line.len()).unwrap_or_default();
+                self.content.read_values(line, lower);
+                for value in &mut self.content.values {
+                    if value.kind == ValueKind::Identifier && is_quoted(line, value) {
+                        value.kind = ValueKind::Quoted;
+                    }
+                }
+                self.identifiers.note_values(
+                    line,
+                    &self.content.values,
+                    Source::Tool,
+                    self.message,
+                    |kind| IDENTIFYING.has(kind),
+                );
+                if may_report && line.len() < 400 && cues_in(lower).any(Cues::ERROR.with(Cues::OUTCOME)) {
+                    telling.push(line);
+                }
             }
         }
         if telling.is_empty() && text.len() <= SHORT_TOOL_ANSWER && !text.trim().is_empty() {
@@ -287,7 +306,9 @@ impl<'t> Reader<'t> {
     fn note_outcome(&mut self, text: &str) {
         let head = text.get(..text.floor_char_boundary(SHORT_FAILURE)).unwrap_or_default();
         self.lower_of(head);
-        let reports_error = self.answers.is_error || cues_in(&self.lower).any(Cues::ERROR);
+        find_reports(&self.lower, &mut self.reports);
+        let reports_error =
+            self.answers.is_error || !self.reports.is_empty() && cues_in(&self.lower).any(Cues::ERROR);
         if !reports_error {
             self.answers.last_success.insert(self.answers.tool, self.message);
         } else if (text.len() < SHORT_FAILURE || self.answers.is_error)

@@ -32,12 +32,23 @@ struct Quote {
 impl Content {
     /// Reads a statement, given as it is and in ASCII lower case.
     pub(crate) fn read(&mut self, text: &str, lower: &[u8]) {
+        self.look_over::<true>(text, lower);
+        self.words.sort_unstable();
+        self.words.dedup();
+    }
+
+    /// Reads only the values of a text, as [`Content::read`] does; it then has no words.
+    pub(crate) fn read_values(&mut self, text: &str, lower: &[u8]) {
+        self.look_over::<false>(text, lower);
+    }
+
+    fn look_over<const WORDS: bool>(&mut self, text: &str, lower: &[u8]) {
         self.values.clear();
         self.words.clear();
         tokenize(text, &mut self.tokens);
         find_quotes(text, &mut self.quotes);
         let line = Line { text, lower, tokens: &self.tokens };
-        self.first_word = line.first_word();
+        self.first_word = if WORDS { line.first_word() } else { Known::default() };
         let mut quotes = self.quotes.iter().peekable();
         let mut open: Option<(Quote, usize, usize)> = None;
         let mut at = 0;
@@ -52,7 +63,7 @@ impl Content {
             if token.made == Made::LOWER {
                 let class = line.known(token);
                 if !class.any(MAY_BE_VALUE) && !line.is_call(token) {
-                    if !class.any(Known::STOP) && token.end - token.start > 2 {
+                    if WORDS && !class.any(Known::STOP) && token.end - token.start > 2 {
                         self.words.push(stem_key(line.lower(token)));
                     }
                     at += 1;
@@ -71,7 +82,9 @@ impl Content {
                     at += found.tokens;
                 }
                 None => {
-                    line.push_words(token, &mut self.words);
+                    if WORDS {
+                        line.push_words(token, &mut self.words);
+                    }
                     at += 1;
                 }
             }
@@ -79,8 +92,6 @@ impl Content {
         if let Some((quote, values, words)) = open {
             close_quote(quote, values, words, lower, &mut self.values, &mut self.words);
         }
-        self.words.sort_unstable();
-        self.words.dedup();
     }
 }
 
