@@ -13,7 +13,8 @@ pub(crate) fn mask(block: &[u8; BLOCK], is: impl Fn(u8) -> u8) -> u64 {
         *mark = is(*byte);
     }
     let (words, _) = marks.as_chunks::<8>();
-    words.iter().rev().fold(0, |mask, word| mask << 8 | gather(u64::from_le_bytes(*word)))
+    // Shifted before they meet, so that no word waits for another.
+    words.iter().enumerate().fold(0, |mask, (at, word)| mask | gather(u64::from_le_bytes(*word)) << (8 * at))
 }
 
 /// The eight lowest bits of the eight bytes of a word: the product moves bit 8k to bit 56 + k.

@@ -32,6 +32,20 @@ pub enum JsonStringFaultKind {
 /// [`JsonStringFault`] of the kind [`JsonStringFaultKind::Syntax`].
 pub fn string_end(text: &[u8], start: usize) -> Result<usize, JsonStringFault> {
     let mut at = start + 1;
+    while let Some(block) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        let mut special = mask(block, is_special);
+        let mut passed = 0;
+        while special != 0 {
+            let place = at + special.trailing_zeros() as usize;
+            match text.get(place) {
+                Some(b'"') => return Ok(place + 1),
+                Some(b'\\') => passed = place + escape_len(text, place)? - at,
+                _ => return Err(syntax(place)),
+            }
+            special = if passed < BLOCK { special & u64::MAX << passed } else { 0 };
+        }
+        at += passed.max(BLOCK);
+    }
     loop {
         at += plain_run(text, at);
         match text.get(at) {
@@ -67,10 +81,10 @@ pub fn escape_len(text: &[u8], at: usize) -> Result<usize, JsonStringFault> {
     match text.get(at + 1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
         Some(b'u') => {
-            let digits = text.get(at + 2..at + 6).ok_or_else(|| syntax(text.len()))?;
-            match digits.iter().position(|digit| !digit.is_ascii_hexdigit()) {
-                None => Ok(6),
-                Some(bad) => Err(syntax(at + 2 + bad)),
+            let digits = text.get(at + 2..).unwrap_or_default().iter().take(4);
+            match digits.take_while(|digit| digit.is_ascii_hexdigit()).count() {
+                4 => Ok(6),
+                good => Err(syntax(at + 2 + good)),
             }
         }
         _ => Err(syntax((at + 1).min(text.len()))),
@@ -143,7 +157,7 @@ fn decode_block(source: &[u8; SPARE], room: &mut [u8]) -> Result<Step, JsonStrin
     let mut special = source.first_chunk().map_or(0, |block| mask(block, is_special));
     while special != 0 {
         let at = special.trailing_zeros() as usize;
-        copy_run(source, from, at - from, room, made);
+        copy_run(source, from, at - from, room, made).ok_or(syntax(at))?;
         made += at - from;
         match byte(source, at) {
             b'"' => return Ok(Step::End { used: at + 1, made }),
@@ -152,14 +166,14 @@ fn decode_block(source: &[u8; SPARE], room: &mut [u8]) -> Result<Step, JsonStrin
         }
         let simple = SIMPLE[usize::from(byte(source, at + 1))];
         if simple != 0 {
-            put(room, made, &[simple]);
+            put(room, made, &[simple]).ok_or(syntax(at))?;
             made += 1;
             from = at + 2;
         } else {
             let (character, end) = unit(source, at)?;
             let mut utf8 = [0; 4];
             let utf8 = character.encode_utf8(&mut utf8).as_bytes();
-            put(room, made, utf8);
+            put(room, made, utf8).ok_or(syntax(at))?;
             made += utf8.len();
             from = end;
         }
@@ -168,30 +182,26 @@ fn decode_block(source: &[u8; SPARE], room: &mut [u8]) -> Result<Step, JsonStrin
         }
         special &= u64::MAX << from;
     }
-    copy_run(source, from, BLOCK - from, room, made);
+    copy_run(source, from, BLOCK - from, room, made).ok_or(syntax(from))?;
     Ok(Step::On { used: BLOCK, made: made + BLOCK - from })
 }
 
-/// Copies a run of at most a block, and some bytes behind it. There is always room: a block makes no more bytes
-/// than it uses, so `to` is at most `from`, which is less than half of the source.
+/// Copies a run of at most a block, and some bytes behind it; `None` if there is no room. There always is: a
+/// block makes no more bytes than it uses, so `to` is at most `from`, which is less than half of the source.
 #[inline(always)]
-fn copy_run(source: &[u8; SPARE], from: usize, len: usize, room: &mut [u8], to: usize) {
+fn copy_run(source: &[u8; SPARE], from: usize, len: usize, room: &mut [u8], to: usize) -> Option<()> {
     const SHORT: usize = 32;
-    if let (Some(run), Some(place)) = (source.get(from..from + SHORT), room.get_mut(to..to + SHORT)) {
-        place.copy_from_slice(run);
+    room.get_mut(to..to + SHORT)?.copy_from_slice(source.get(from..from + SHORT)?);
+    if len > SHORT {
+        let run = source.get(from + SHORT..from + BLOCK)?;
+        room.get_mut(to + SHORT..to + BLOCK)?.copy_from_slice(run);
     }
-    if len > SHORT
-        && let Some(run) = source.get(from + SHORT..from + BLOCK)
-        && let Some(place) = room.get_mut(to + SHORT..to + BLOCK)
-    {
-        place.copy_from_slice(run);
-    }
+    Some(())
 }
 
-fn put(room: &mut [u8], to: usize, bytes: &[u8]) {
-    if let Some(place) = room.get_mut(to..to + bytes.len()) {
-        place.copy_from_slice(bytes);
-    }
+fn put(room: &mut [u8], to: usize, bytes: &[u8]) -> Option<()> {
+    room.get_mut(to..to + bytes.len())?.copy_from_slice(bytes);
+    Some(())
 }
 
 /// The character that `\uXXXX` at `at` stands for, with its second half if it is the first of a pair, and where
@@ -264,9 +274,9 @@ mod tests {
         let pieces =
             ["\\n", "\\\\", "\\\"", "\\/", "\\u003c", "\\u00e9", "\\u20ac", "\\ud83d\\ude00", "é", "x"];
         for before in 0..140 {
-            for piece in pieces {
+            for (piece, next) in pieces.iter().zip(pieces.iter().cycle().skip(before % 7)) {
                 for after in [0, 1, 63, 64, 100] {
-                    let json = format!("\"{}{piece}{piece}{}\"", "a".repeat(before), "b".repeat(after));
+                    let json = format!("\"{}{piece}{next}{}\"", "a".repeat(before), "b".repeat(after));
                     let expected: String = serde_json::from_str(&json).unwrap();
                     assert_eq!(decode(&json), Ok((expected, json.len())), "{json}");
                     assert_eq!(string_end(json.as_bytes(), 0), Ok(json.len()));
@@ -308,6 +318,13 @@ mod tests {
             ] {
                 let json = with(piece);
                 assert_eq!(decode(&json), fault(kind, 1 + at + offset), "{json:?}");
+                // Who only looks for the end sees the same faults but lone surrogates.
+                let end = if kind == Syntax { Err(syntax(1 + at + offset)) } else { Ok(json.len()) };
+                assert_eq!(string_end(json.as_bytes(), 0), end, "{json:?}");
+                if piece.ends_with('"') {
+                    let longer = json.clone() + &" ".repeat(80);
+                    assert_eq!(string_end(longer.as_bytes(), 0), end, "{longer:?}");
+                }
             }
         }
     }

@@ -8,7 +8,7 @@ mod escape;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use self::escape::{SPARE, write_escaped, write_html_safe};
+use self::escape::Stage;
 use crate::RawJson;
 use crate::json_string::string_end;
 
@@ -30,80 +30,74 @@ pub trait JsonSink {
 /// Writes JSON into memory.
 #[derive(Default)]
 pub struct JsonBytes {
-    /// Longer than what is written, so that whole blocks can be copied; the rest is zeros or leavings.
-    bytes: Vec<u8>,
-    written: usize,
+    written: Vec<u8>,
+    stage: Stage,
 }
 
 impl JsonBytes {
     /// A buffer that holds this many bytes before it grows.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
-        Self { bytes: vec![0; bytes.saturating_add(SPARE)], written: 0 }
-    }
-
-    /// A buffer that goes on behind what is there, with room for so many bytes.
-    fn behind(mut bytes: Vec<u8>, len: u64) -> Self {
-        let written = bytes.len();
-        bytes.resize(written.saturating_add(room_for(len)), 0);
-        Self { bytes, written }
+        Self { written: Vec::with_capacity(bytes), stage: Stage::default() }
     }
 
     /// What was written.
     #[must_use]
     pub fn into_bytes(mut self) -> Vec<u8> {
-        self.bytes.truncate(self.written);
-        self.bytes
-    }
-
-    /// Lets `write` write from the given place on; it says where it has ended, or that there is no room. Then
-    /// the buffer grows to have room for `len` bytes, or twice as much each time.
-    fn write(&mut self, len: impl Fn() -> u64, mut write: impl FnMut(&mut [u8], usize) -> Option<usize>) {
-        loop {
-            if let Some(end) = write(&mut self.bytes, self.written) {
-                self.written = end;
-                return;
-            }
-            let room = self.written.saturating_add(room_for(len()));
-            self.bytes.resize(room.max(self.bytes.len().saturating_mul(2)), 0);
-        }
+        self.stage.flush(&mut self.written);
+        self.written
     }
 }
 
 impl JsonSink for JsonBytes {
+    // Most of it is fixed text of a known length, which a copy in place makes use of.
+    #[inline(always)]
     fn plain(&mut self, text: &str) {
-        self.write(
-            || text.len() as u64,
-            |out, at| {
-                let end = at + text.len();
-                out.get_mut(at..end)?.copy_from_slice(text.as_bytes());
-                Some(end)
-            },
-        );
+        self.stage.put(&mut self.written, text.as_bytes());
     }
     fn number(&mut self, number: u64) {
-        // The digits from the last to the first; the longest number has 20.
-        let mut digits = [b'0'; 20];
+        let mut digits = [0; 20];
+        let (digits, _) = digits.split_at_mut(number_len(number));
         let mut rest = number;
         for digit in digits.iter_mut().rev() {
             // At most 9.
             *digit = b'0' + (rest % 10) as u8;
             rest /= 10;
         }
-        let leading = digits.len() - number_len(number);
-        self.plain(std::str::from_utf8(digits.get(leading..).unwrap_or_default()).unwrap_or_default());
+        self.stage.put(&mut self.written, digits);
     }
     fn string(&mut self, text: &str) {
-        self.write(|| string_len(text), |out, at| write_string(out, at, text));
+        self.stage.put(&mut self.written, b"\"");
+        self.stage.put_escaped(&mut self.written, text.as_bytes());
+        self.stage.put(&mut self.written, b"\"");
     }
     fn raw(&mut self, raw: &RawJson) {
-        self.write(|| raw_len(raw), |out, at| write_raw(out, at, raw));
+        let text = raw.as_str().as_bytes();
+        if raw.is_compact() {
+            // What needs an escape stands in strings alone, so the strings need not be looked for.
+            self.stage.put_html_safe(&mut self.written, text);
+            return;
+        }
+        let mut rest = text;
+        while let Some(&byte) = rest.first() {
+            let end = match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => 1,
+                b'"' => {
+                    let end = string_end(rest, 0).unwrap_or(rest.len());
+                    self.stage.put_html_safe(&mut self.written, rest.get(..end).unwrap_or_default());
+                    end
+                }
+                other => {
+                    self.stage.put(&mut self.written, &[other]);
+                    1
+                }
+            };
+            rest = rest.get(end..).unwrap_or_default();
+        }
     }
     fn data(&mut self, data: Option<&[u8]>) {
-        match data {
-            None => self.plain("null"),
-            Some(data) => self.write(|| base64_len(Some(data)), |out, at| write_base64(out, at, data)),
-        }
+        self.stage.flush(&mut self.written);
+        push_base64(&mut self.written, data);
     }
 }
 
@@ -120,6 +114,7 @@ impl JsonLength {
 }
 
 impl JsonSink for JsonLength {
+    #[inline(always)]
     fn plain(&mut self, text: &str) {
         self.0 += text.len() as u64;
     }
@@ -139,68 +134,36 @@ impl JsonSink for JsonLength {
 
 /// Appends `text` as a JSON string with its quotes.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
-    push(out, string_len(text), |bytes| bytes.string(text));
+    push(out, |bytes| bytes.string(text));
 }
 
 /// Appends a raw JSON value without its insignificant white space, with the escapes of this module inside
 /// strings and everything else (number spelling, key order, duplicates) verbatim.
 pub fn push_raw(out: &mut Vec<u8>, raw: &RawJson) {
-    push(out, raw_len(raw), |bytes| bytes.raw(raw));
+    push(out, |bytes| bytes.raw(raw));
 }
 
 /// Appends `data` as standard base64 with padding, in quotes; absent data is `null`.
 pub fn push_base64(out: &mut Vec<u8>, data: Option<&[u8]>) {
-    push(out, base64_len(data), |bytes| bytes.data(data));
+    let Some(data) = data else {
+        out.extend_from_slice(b"null");
+        return;
+    };
+    out.push(b'"');
+    let start = out.len();
+    // Two for the quotes, of which one is still to come.
+    let len = usize::try_from(base64_len(Some(data))).unwrap_or(usize::MAX) - 2;
+    out.resize(start.saturating_add(len), 0);
+    // There is room for exactly this, so it is all written.
+    let written = out.get_mut(start..).map_or(Ok(0), |room| STANDARD.encode_slice(data, room)).unwrap_or(0);
+    out.truncate(start + written);
+    out.push(b'"');
 }
 
-fn push(out: &mut Vec<u8>, len: u64, write: impl FnOnce(&mut JsonBytes)) {
-    let mut bytes = JsonBytes::behind(std::mem::take(out), len);
+fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut JsonBytes)) {
+    let mut bytes = JsonBytes { written: std::mem::take(out), stage: Stage::default() };
     write(&mut bytes);
     *out = bytes.into_bytes();
-}
-
-/// What must be free to write so many bytes.
-fn room_for(len: u64) -> usize {
-    usize::try_from(len).unwrap_or(usize::MAX).saturating_add(SPARE)
-}
-
-fn write_string(out: &mut [u8], at: usize, text: &str) -> Option<usize> {
-    *out.get_mut(at)? = b'"';
-    let end = write_escaped(out, at + 1, text.as_bytes())?;
-    *out.get_mut(end)? = b'"';
-    Some(end + 1)
-}
-
-fn write_raw(out: &mut [u8], mut at: usize, raw: &RawJson) -> Option<usize> {
-    let text = raw.as_str().as_bytes();
-    if raw.is_compact() {
-        // What needs an escape stands in strings alone, so the strings need not be looked for.
-        return write_html_safe(out, at, text);
-    }
-    let mut from = 0;
-    while let Some(&byte) = text.get(from) {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => from += 1,
-            b'"' => {
-                let end = string_end(text, from).unwrap_or(text.len());
-                at = write_html_safe(out, at, text.get(from..end)?)?;
-                from = end;
-            }
-            other => {
-                *out.get_mut(at)? = other;
-                (from, at) = (from + 1, at + 1);
-            }
-        }
-    }
-    Some(at)
-}
-
-fn write_base64(out: &mut [u8], at: usize, data: &[u8]) -> Option<usize> {
-    *out.get_mut(at)? = b'"';
-    let written = STANDARD.encode_slice(data, out.get_mut(at + 1..)?).ok()?;
-    let end = at + 1 + written;
-    *out.get_mut(end)? = b'"';
-    Some(end + 1)
 }
 
 /// The length in bytes that [`push_string`] would append.
@@ -247,6 +210,33 @@ mod tests {
         );
         assert_eq!(string("\u{8}\u{c}\n\r\t\0\u{1f}\"\\/"), r#""\b\f\n\r\t\u0000\u001f\"\\/""#);
         assert_eq!(string("\u{2027}\u{202a}"), "\"\u{2027}\u{202a}\"");
+    }
+
+    #[test]
+    fn numbers_are_written_in_plain_digits() {
+        let edges = (0..20).flat_map(|power| [10_u64.pow(power) - 1, 10_u64.pow(power)]);
+        for number in edges.chain([u64::MAX, u64::MAX - 1, 1 << 63]) {
+            let mut out = JsonBytes::default();
+            let mut length = JsonLength::default();
+            out.number(number);
+            length.number(number);
+            let written = out.into_bytes();
+            assert_eq!(written, number.to_string().into_bytes());
+            assert_eq!(length.get(), written.len() as u64);
+        }
+    }
+
+    #[test]
+    fn a_buffer_grows_as_it_must() {
+        let mut out = JsonBytes::with_capacity(3);
+        let mut expected = Vec::new();
+        for round in 0..300 {
+            out.string(&"<".repeat(round));
+            out.plain(",");
+            push_string(&mut expected, &"<".repeat(round));
+            expected.push(b',');
+        }
+        assert_eq!(out.into_bytes(), expected);
     }
 
     #[test]

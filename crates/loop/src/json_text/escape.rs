@@ -4,25 +4,113 @@ use crate::byte_mask::{BLOCK, mask};
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// How many bytes more than it writes a writer here needs to have room for.
-pub(super) const SPARE: usize = BLOCK + STAND;
-
 /// The longest that stands in the place of one byte, rounded up to a word.
 const STAND: usize = 8;
+
+/// How many bytes more than it writes a block needs to have room for.
+const SPARE: usize = BLOCK + STAND;
+
+/// How long a block of which each byte needs the longest escape becomes.
+const LONGEST: usize = 6 * BLOCK;
+
+/// How many bytes are collected before they are appended.
+const STAGED: usize = 2_048;
 
 /// How many bytes are summed up before the lanes could overflow: a byte adds at most 5 to its lane.
 const SUMMED: usize = 51 * LANES;
 const LANES: usize = 32;
 
-/// Writes text with the escapes of a string from `at` on and says where it ends; `None` if there is no room
-/// for it and [`SPARE`] bytes.
-pub(super) fn write_escaped(out: &mut [u8], at: usize, text: &[u8]) -> Option<usize> {
-    write_marked::<false>(out, at, text)
+/// Collects what is written in small pieces, in an array whose end is known without a look at the buffer that
+/// it is appended to: whole blocks can be copied where only a part of them counts.
+pub(super) struct Stage {
+    bytes: Box<[u8; STAGED]>,
+    used: usize,
 }
 
-/// Writes JSON in which nothing but the HTML-safe escapes is missing, in the same way.
-pub(super) fn write_html_safe(out: &mut [u8], at: usize, json: &[u8]) -> Option<usize> {
-    write_marked::<true>(out, at, json)
+impl Default for Stage {
+    fn default() -> Self {
+        Self { bytes: Box::new([0; STAGED]), used: 0 }
+    }
+}
+
+impl Stage {
+    /// Appends what was collected.
+    pub(super) fn flush(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.bytes.get(..self.used).unwrap_or_default());
+        self.used = 0;
+    }
+
+    /// Puts bytes as they are.
+    #[inline(always)]
+    pub(super) fn put(&mut self, out: &mut Vec<u8>, bytes: &[u8]) {
+        let end = self.used + bytes.len();
+        match self.bytes.get_mut(self.used..end) {
+            Some(room) => {
+                room.copy_from_slice(bytes);
+                self.used = end;
+            }
+            None => {
+                self.flush(out);
+                out.extend_from_slice(bytes);
+            }
+        }
+    }
+
+    /// Puts text with the escapes of a string.
+    pub(super) fn put_escaped(&mut self, out: &mut Vec<u8>, text: &[u8]) {
+        self.put_marked::<false>(out, text);
+    }
+
+    /// Puts JSON in which nothing but the HTML-safe escapes is missing.
+    pub(super) fn put_html_safe(&mut self, out: &mut Vec<u8>, json: &[u8]) {
+        self.put_marked::<true>(out, json);
+    }
+
+    /// Puts bytes, with what stands in the place of each that needs it. With `JSON` the bytes are JSON already.
+    fn put_marked<const JSON: bool>(&mut self, out: &mut Vec<u8>, text: &[u8]) {
+        let mut rest = text;
+        while let Some(source) = rest.first_chunk() {
+            let used = self.put_block::<JSON>(out, source, BLOCK);
+            rest = rest.get(used..).unwrap_or_default();
+        }
+        // The rest is less than two blocks; what is missing of them is filled up, and not looked at.
+        while !rest.is_empty() {
+            let mut source = [0; 2 * BLOCK];
+            source.iter_mut().zip(rest).for_each(|(place, byte)| *place = *byte);
+            let used = self.put_block::<JSON>(out, &source, BLOCK.min(rest.len()));
+            rest = rest.get(used..).unwrap_or_default();
+        }
+    }
+
+    /// Puts the first `len` bytes of a block, and says how many it has used, which may be two more.
+    #[inline(always)]
+    fn put_block<const JSON: bool>(
+        &mut self,
+        out: &mut Vec<u8>,
+        source: &[u8; 2 * BLOCK],
+        len: usize,
+    ) -> usize {
+        if self.used > STAGED - LONGEST - SPARE {
+            self.flush(out);
+        }
+        match write_block::<JSON>(&mut self.bytes, self.used, source, len) {
+            Some((used, end)) => {
+                self.used = end;
+                used
+            }
+            // There is room, so this does not happen; if it did, the rest would be put as slowly as can be.
+            None => put_byte::<JSON>(self, out, source),
+        }
+    }
+}
+
+/// Puts the first byte of a block, or what stands in its place, and says how many bytes that were.
+#[cold]
+fn put_byte<const JSON: bool>(stage: &mut Stage, out: &mut Vec<u8>, source: &[u8; 2 * BLOCK]) -> usize {
+    stage.flush(out);
+    let (stand, used) = stand_of::<JSON>(source, 0);
+    out.extend_from_slice(stand.bytes.get(..usize::from(stand.len)).unwrap_or_default());
+    used
 }
 
 /// How many bytes the escapes of a string add to a text.
@@ -118,37 +206,26 @@ const fn stands(json: bool) -> [Stand; 256] {
     table
 }
 
-/// Writes bytes, with an escape in the place of each that needs one. With `JSON` the bytes are JSON already.
-fn write_marked<const JSON: bool>(out: &mut [u8], mut at: usize, text: &[u8]) -> Option<usize> {
-    let mut rest = text;
-    while let Some(source) = rest.first_chunk() {
-        let (used, end) = write_block::<JSON>(out, at, source, BLOCK)?;
-        at = end;
-        rest = rest.get(used..)?;
+/// What stands in the place of a byte of a block, and how many bytes it is for.
+#[inline(always)]
+fn stand_of<const JSON: bool>(source: &[u8; 2 * BLOCK], at: usize) -> (Stand, usize) {
+    if let Some([0xe2, 0x80, last @ (0xa8 | 0xa9)]) = source.get(at..at + 3) {
+        let bytes = if *last == 0xa8 { b"\\u2028\0\0" } else { b"\\u2029\0\0" };
+        return (Stand { bytes: *bytes, len: 6 }, 3);
     }
-    // The rest is less than two blocks; what is missing is filled up, and not looked at.
-    let mut padded = [0; 3 * BLOCK];
-    padded.get_mut(..rest.len())?.copy_from_slice(rest);
-    let mut start = 0;
-    while start < rest.len() {
-        let source = padded.get(start..)?.first_chunk()?;
-        let (used, end) = write_block::<JSON>(out, at, source, BLOCK.min(rest.len() - start))?;
-        at = end;
-        start += used;
-    }
-    Some(at)
+    let byte = source.get(at).copied().unwrap_or_default();
+    (if JSON { &IN_JSON } else { &IN_STRING }[usize::from(byte)], 1)
 }
 
 /// Writes the first `len` bytes of a block from `at` on. Says how many it has used, which may be two more, and
-/// where the output ends.
+/// where the output ends; `None` if there is no room for it and [`SPARE`] bytes.
 #[inline(always)]
 fn write_block<const JSON: bool>(
-    out: &mut [u8],
+    out: &mut [u8; STAGED],
     mut at: usize,
     source: &[u8; 2 * BLOCK],
     len: usize,
 ) -> Option<(usize, usize)> {
-    let stands = if JSON { &IN_JSON } else { &IN_STRING };
     let mut special = mask(source.first_chunk()?, |byte| {
         let markup = is_markup(byte) | u8::from(byte == 0xe2);
         let other = u8::from(byte < 0x20) | u8::from(byte == b'"') | u8::from(byte == b'\\');
@@ -164,15 +241,10 @@ fn write_block<const JSON: bool>(
         let run = place - from;
         let room = out.get_mut(at..at + SPARE)?;
         copy_run(source, from, run, room)?;
-        let mut stand = stands[usize::from(*source.get(place)?)];
-        from = place + 1;
-        if let [0xe2, 0x80, last @ (0xa8 | 0xa9)] = source.get(place..place + 3)? {
-            let bytes = if *last == 0xa8 { b"\\u2028\0\0" } else { b"\\u2029\0\0" };
-            stand = Stand { bytes: *bytes, len: 6 };
-            from = place + 3;
-        }
+        let (stand, used) = stand_of::<JSON>(source, place);
         room.get_mut(run..run + STAND)?.copy_from_slice(&stand.bytes);
         at += run + usize::from(stand.len);
+        from = place + used;
     }
     // A separator may have reached over the end of the block.
     let run = len.saturating_sub(from);
@@ -228,23 +300,30 @@ mod tests {
     fn check(text: &[u8]) {
         for json in [false, true] {
             let expected = plainly(text, json);
-            let mut out = vec![0; 6 + expected.len() + SPARE];
-            let write = if json { write_html_safe } else { write_escaped };
-            assert_eq!(write(&mut out, 6, text), Some(6 + expected.len()), "{text:?}");
-            assert_eq!(&out[6..6 + expected.len()], expected, "{text:?}");
-            assert_eq!(out[..6], [0; 6]);
+            let (mut out, mut stage) = (b"before".to_vec(), Stage::default());
+            stage.put(&mut out, b",");
+            if json {
+                stage.put_html_safe(&mut out, text)
+            } else {
+                stage.put_escaped(&mut out, text)
+            };
+            stage.put(&mut out, b"behind");
+            stage.flush(&mut out);
+            assert_eq!(out, [b"before,", &expected[..], b"behind"].concat(), "{text:?}");
             let added = if json { html_safe_len(text) } else { escapes_len(text) };
             assert_eq!(text.len() as u64 + added, expected.len() as u64, "{text:?}");
         }
     }
 
     #[test]
-    fn without_room_nothing_is_said_to_be_written() {
-        let mut out = vec![0; 300];
-        assert_eq!(write_escaped(&mut out, 0, &[b'<'; 38]), Some(228));
-        assert_eq!(write_escaped(&mut out, 0, &[b'<'; 39]), None);
-        assert_eq!(write_escaped(&mut out, 300, b"x"), None);
-        assert_eq!(write_escaped(&mut out, 300, b""), Some(300));
+    fn a_byte_alone_is_put_by_the_same_rule() {
+        for byte in 0..=255 {
+            let (mut out, mut stage) = (Vec::new(), Stage::default());
+            let mut source = [b'x'; 2 * BLOCK];
+            source[0] = byte;
+            assert_eq!(put_byte::<false>(&mut stage, &mut out, &source), 1);
+            assert_eq!(out, plainly(&[byte], false));
+        }
     }
 
     #[test]
@@ -276,14 +355,19 @@ mod tests {
 
     #[test]
     fn line_separators_are_found_across_blocks() {
-        for at in 0..140 {
-            for third in [0xa7, 0xa8, 0xa9, 0xaa] {
-                let mut text = vec![b'x'; 200];
-                text[at..at + 3].copy_from_slice(&[0xe2, 0x80, third]);
-                check(&text);
-                check(&text[..at + 3]);
-                check(&text[..at + 2]);
-                check(&text[..at + 1]);
+        for len in [3, 4, 63, 64, 65, 66, 67, 80, 126, 127, 128, 129, 130, 131, 192, 200] {
+            for at in (0..len - 2).filter(|at| at % 64 > 57 || at % 64 < 4 || at + 6 > len) {
+                for third in [0xa7, 0xa8, 0xa9, 0xaa] {
+                    let mut text = vec![b'<'; len];
+                    text[at..at + 3].copy_from_slice(&[0xe2, 0x80, third]);
+                    check(&text);
+                    if at >= 3 {
+                        text[at - 3..at].copy_from_slice(&[0xe2, 0x80, 0xa9]);
+                        check(&text);
+                    }
+                    check(&text[..at + 2]);
+                    check(&text[..at + 1]);
+                }
             }
         }
     }
