@@ -187,14 +187,17 @@ fn json_like() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4_000))]
+    #![proptest_config(ProptestConfig { cases: 4_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The second judge is a JSON library. It keeps the last of two equal keys; we refuse them.
     #[test]
     fn json_is_what_the_library_says_it_is(text in json_like()) {
         let ours = Document::parse(text.as_bytes(), FileFormat::Json).map(|_| ()).map_err(|fault| fault.problem);
         if ours != Err(FileProblem::DuplicateKey) {
-            prop_assert_eq!(ours.is_ok(), serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
+            let library = serde_json::from_str::<serde_json::Value>(&text).map_err(|error| error.to_string());
+            // A number of any size is JSON; the library refuses it for what it would be kept in.
+            let is_json = library.is_ok() || library.is_err_and(|error| error.contains("number out of range"));
+            prop_assert_eq!(ours.is_ok(), is_json, "{}", text);
         }
     }
 
