@@ -195,9 +195,9 @@ proptest! {
         let ours = Document::parse(text.as_bytes(), FileFormat::Json).map(|_| ()).map_err(|fault| fault.problem);
         if ours != Err(FileProblem::DuplicateKey) {
             let library = serde_json::from_str::<serde_json::Value>(&text).map_err(|error| error.to_string());
-            // A number of any size is JSON; the library refuses it for what it would be kept in.
-            let is_json = library.is_ok() || library.is_err_and(|error| error.contains("number out of range"));
-            prop_assert_eq!(ours.is_ok(), is_json, "{}", text);
+            // A number of any size is JSON; the library stops at one that it cannot keep and says no more.
+            prop_assume!(!library.as_ref().is_err_and(|error| error.contains("number out of range")));
+            prop_assert_eq!(ours.is_ok(), library.is_ok(), "{}", text);
         }
     }
 
