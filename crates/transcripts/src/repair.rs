@@ -377,6 +377,8 @@ fn rebuilt(session: &Session, entries: Vec<Entry>) -> Session {
     let last_derived =
         entries.iter().rposition(|entry| entry.index.is_some_and(|index| derived.contains(&index)));
     let derived_prefix = last_derived.map_or(0, |last| (last + 1).saturating_sub(leading_system));
+    let summary = new_index(session.leading_system + session.before_summary);
+    let before_summary = summary.map_or(0, |summary| summary.saturating_sub(leading_system));
     let (messages, origins): (Vec<_>, Vec<_>) =
         entries.into_iter().map(|entry| (entry.message, entry.origin)).unzip();
     Session {
@@ -384,6 +386,7 @@ fn rebuilt(session: &Session, entries: Vec<Entry>) -> Session {
         origins: origins.into(),
         leading_system,
         derived_prefix,
+        before_summary,
         reported_usage,
         is_pristine: false,
         ..session.clone()

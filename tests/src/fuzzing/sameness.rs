@@ -45,7 +45,10 @@ impl<'a> Said<'a> {
                 // A format that must have arguments is given empty ones.
                 (!by_id || id == other_id)
                     && name == other_name
-                    && (input.is_none() || other.is_none() || same_json(*input, *other))
+                    && (input.is_none()
+                        || other.is_none()
+                        || same_json(*input, *other)
+                        || !by_id && bare(*input) == bare(*other))
             });
         (role, texts, refusal) == (&other.role, &other.texts, &other.refusal)
             && (!by_id || *answers == other.answers)
@@ -99,6 +102,11 @@ fn same_block(one: &Block, other: &Block) -> bool {
         }
         _ => one == other,
     }
+}
+
+/// JSON without white space: a record over several lines may have become one line.
+fn bare(json: Option<&RawJson>) -> Option<String> {
+    json.map(|json| json.as_str().split_ascii_whitespace().collect())
 }
 
 fn same_json(one: Option<&RawJson>, other: Option<&RawJson>) -> bool {

@@ -18,6 +18,7 @@ pub(super) fn pair(turns: &mut [Turn<'_>]) {
     let mut open = Open::default();
     let mut unnamed = 0_u64;
     let mut user_spoke = false;
+    let mut given = HashSet::new();
     for at in 0..turns.len() {
         let Some(turn) = turns.get(at) else { break };
         let speaker = turn.speaker;
@@ -34,7 +35,12 @@ pub(super) fn pair(turns: &mut [Turn<'_>]) {
                     let call_id = call.and_then(|call| name_and_id(turns, call)).map(|(_, _, id)| id);
                     let id = match call_id {
                         Some(call_id) if !call_id.is_empty() => call_id,
-                        _ if !id.is_empty() => id,
+                        // A call that got its id from a response is answered by no other one.
+                        Some(_) if !id.is_empty() => {
+                            given.insert(id.clone());
+                            id
+                        }
+                        None if !id.is_empty() && !given.contains(&id) => id,
                         _ => fresh(&mut unnamed),
                     };
                     if let Some(call) = call {

@@ -38,26 +38,28 @@ const KINDS: [&str; 5] = ["user", "gemini", "info", "error", "warning"];
 /// change as such files hold them.
 pub(crate) fn is_session(values: &[Value<'_>]) -> bool {
     values.first().is_some_and(|first| {
-        let ([session, hash, start, list, kind, id, time, content, role, message], _) = first.find([
+        let ([session, kind, id, time, content, role, message, list, set], _) = first.find([
             "sessionId",
-            "projectHash",
-            "startTime",
-            "messages",
             "type",
             "id",
             "timestamp",
             "content",
             "role",
             "message",
+            "messages",
+            "$set",
         ]);
-        let is_header = session.is_some() && kind.is_none();
         let is_message = session.or(role).or(message).is_none()
             && id.and(time).and(content).is_some()
             && kind.is_some_and(is_kind);
-        is_header && hash.or(start).or(list.filter(|list| list.is_array())).is_some()
-            || is_message
-            || first.has("$set")
+        let is_document = session.is_some() && kind.is_none() && list.is_some_and(Value::is_array);
+        is_header(*first) || is_document || is_message || set.is_some_and(Value::is_object)
     })
+}
+
+fn is_header(line: Value<'_>) -> bool {
+    let ([session, hash, start, kind], _) = line.find(["sessionId", "projectHash", "startTime", "type"]);
+    session.is_some() && hash.or(start).is_some() && kind.is_none()
 }
 
 fn is_kind(kind: Value<'_>) -> bool {
@@ -112,7 +114,7 @@ impl<'a> Log<'a> {
         } else if list.is_some_and(Value::is_array) {
             // A header with messages cannot be written again as it stands.
             self.set(line);
-        } else if self.header.is_none() {
+        } else if self.header.is_none() && is_header(line) {
             self.header = Some(line);
         }
     }
@@ -299,21 +301,39 @@ fn add_responses(taken: &mut [Taken<'_>]) {
         let mut faults = Faults::default();
         let mut seen: HashSet<&[u8]> = HashSet::new();
         let mut parts = Vec::new();
+        let said = taken.turns.iter().flat_map(|turn| &turn.parts);
+        let own: HashSet<String> = said
+            .filter_map(|part| match &part.data {
+                Data::Call { id, .. } => Some(id.clone()),
+                _ => None,
+            })
+            .collect();
         for call in calls.elements() {
             let [id, name, result] = faults.pick(call, ["id", "name", "result"]);
             let Some(result) = result else { continue };
+            let id = faults.string(id);
             if result.kind() == Kind::String {
-                let (id, name) = (faults.string(id), faults.string(name));
+                let name = faults.string(name);
                 let response = Response { id, name, response: Some(result), parts: None };
                 parts.push(Part { value: call, data: Data::Response(response), signature: None });
             } else {
                 // Of calls in parallel each may hold the responses of all.
                 let more = parts_of(Some(result), &mut faults);
-                parts.extend(more.into_iter().filter(|part| seen.insert(part.value.bytes())));
+                parts.extend(more.into_iter().filter(|part| seen.insert(part.value.bytes())).map(
+                    |mut part| {
+                        // What stands beside a call answers it, unless it names another one.
+                        if let Data::Response(response) = &mut part.data
+                            && !own.contains(&response.id)
+                        {
+                            response.id.clone_from(&id);
+                        }
+                        part
+                    },
+                ));
             }
         }
         parts.retain(|part| match &part.data {
-            Data::Response(response) => response.id.is_empty() || !answered.contains(&response.id),
+            Data::Response(response) => !own.contains(&response.id) || !answered.contains(&response.id),
             _ => true,
         });
         if !parts.is_empty() {

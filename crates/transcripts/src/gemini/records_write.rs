@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::ops::Range;
 
-use epitome_loop::json_text::push_raw;
-use epitome_loop::{ModelKey, RawJson};
+use epitome_loop::ModelKey;
 
 use super::encode;
 use super::encode::{CallNames, Content, contents};
@@ -167,11 +166,8 @@ fn new_header() -> Vec<u8> {
     })
 }
 
-/// A line; a record that was written over several becomes one.
+/// A line; a record that was written over several becomes one. Strings of JSON hold no line breaks.
 fn push_line(out: &mut Vec<u8>, json: &[u8]) {
-    match std::str::from_utf8(json) {
-        Ok(text) if text.contains(['\n', '\r']) => push_raw(out, &RawJson::parse_or_quote(text)),
-        _ => out.extend_from_slice(json),
-    }
+    out.extend(json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }));
     out.push(b'\n');
 }
