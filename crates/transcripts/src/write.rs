@@ -287,7 +287,8 @@ pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> 
         [] => (text(list.inside.clone()), &b""[..], None),
         [first, rest @ ..] => {
             let last = rest.last().unwrap_or(first);
-            let between = rest.first().map(|second| text(first.end..second.start)).filter(|gap| is_gap(gap));
+            let between =
+                rest.first().map(|second| text(first.end..second.start)).filter(|gap| is_gap(list, gap));
             (text(list.inside.start..first.start), text(last.end..list.inside.end), between)
         }
     };
@@ -301,7 +302,7 @@ pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> 
             Element::Encoded(_) => None,
         };
         if at > 0 {
-            let gap = neighbors(list, before, original).map(text).filter(|gap| is_gap(gap));
+            let gap = neighbors(list, before, original).map(text).filter(|gap| is_gap(list, gap));
             out.extend_from_slice(gap.unwrap_or(separator));
         }
         match element {
@@ -318,9 +319,9 @@ pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> 
     out
 }
 
-/// Whether bytes may stand between two elements; damaged lines may not.
-fn is_gap(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | b','))
+/// Whether bytes may stand between two elements; damaged lines may not, and among lines a comma is damage.
+fn is_gap(list: &List, bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r') || list.in_array && *byte == b',')
 }
 
 /// What stands between two originals that are neighbors in the source.
