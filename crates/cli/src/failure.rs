@@ -13,6 +13,7 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::agent_folders::Agent;
+use crate::pins::PinError;
 use crate::profile::HUSTLE;
 use crate::report::{VERSION, print_json, printable};
 
@@ -61,6 +62,8 @@ pub(crate) enum Failure {
     PolicyRefused(String),
     #[error("the session and the policy cannot both come from standard input")]
     TwoInputs,
+    #[error("{0}")]
+    Pin(PinError),
     #[error("the output is the input itself; a session is never written over")]
     OverInput,
     #[error("{}: {reason}{}", shown(path), read_advice(*reason))]
@@ -93,6 +96,7 @@ impl Failure {
             | Self::UnknownHustle
             | Self::NoRoom(_)
             | Self::TwoInputs
+            | Self::Pin(_)
             | Self::OverInput => 2,
             Self::Read { .. }
             | Self::NoSession { .. }
@@ -125,6 +129,7 @@ impl Failure {
             Self::UnknownHustle => "unknown_hustle",
             Self::NoRoom(_) => "no_room",
             Self::TwoInputs => "two_inputs",
+            Self::Pin(_) => "pin",
             Self::OverInput => "over_input",
             Self::Read { .. } | Self::StdioChat(_) => "unreadable",
             Self::StdioBudget(_) => "budget_too_small",
@@ -196,6 +201,10 @@ fn refusal_advice(reason: &RefusalReason) -> &'static str {
     match reason {
         RefusalReason::Unavailable(Unavailable::NothingToCompact) => {
             ": what there is belongs to the newest turn, which stays"
+        }
+        RefusalReason::PinnedTooLarge { .. } => {
+            "; fewer or shorter pins, a smaller --max-summary-tokens, or a model with a larger window, would make \
+             room"
         }
         RefusalReason::RetainedTailTooLarge { .. } => {
             "; a smaller --max-summary-tokens, or a model with a larger window, would make room"

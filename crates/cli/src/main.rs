@@ -12,6 +12,7 @@ mod latest;
 mod measure;
 mod models;
 mod output;
+mod pins;
 mod policy;
 mod profile;
 mod report;
