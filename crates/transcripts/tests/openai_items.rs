@@ -119,6 +119,20 @@ fn a_log_is_followed_by_the_ids_of_its_replies_and_over_compactions() {
 }
 
 #[test]
+fn a_request_without_input_is_written_as_a_list() {
+    let source = r#"[{"request":{"input":"one"},"response":{"id":"r1","output":[]}},
+        {"request":{"model":"gpt-5","instructions":"s","previous_response_id":"r1"},"response":{"id":"r2","output":[{"type":"message","role":"assistant","content":"1"}]}}]"#;
+    let session = parse(source);
+    assert_eq!(outline(&session), "user one | assistant 1");
+    let written = compacted(&session, &[0, 1], session.format());
+    assert!(
+        written.starts_with(r#"[{"type":"message","role":"user""#) && written.ends_with("\"1\"}]"),
+        "{written}"
+    );
+    assert_eq!(outline(&parse(&written)), "user so far | user one | assistant 1");
+}
+
+#[test]
 fn a_string_is_one_message_of_the_user() {
     let source = r#"{"model":"gpt-5","input":"How \"far\"?","response":{"output":[{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Far."}]}]}}"#;
     let session = parse(source);

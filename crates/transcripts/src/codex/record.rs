@@ -31,7 +31,9 @@ pub(crate) fn is_rollout(values: &[Value<'_>]) -> bool {
     let first = || values.iter().take(50).copied();
     first().any(is_wrapped)
         || is_bare(values)
-            && first().any(|value| value.has("record_type") || value.get("type").is_some_and(is_item_kind))
+            // A header with nothing behind it is a session in which nothing was said.
+            && (values.len() == 1
+                || first().any(|value| value.has("record_type") || value.get("type").is_some_and(is_item_kind)))
 }
 
 /// Whether items stand by themselves: their header does too, or Codex's own marks stand between them.

@@ -103,8 +103,25 @@ pub(super) fn text(text: String) -> Option<Block> {
     (!text.is_empty()).then(|| Block::text(text))
 }
 
-/// An item or a part kept as it stands.
-pub(super) fn opaque(value: Value<'_>, kind: Option<Value<'_>>, faults: &mut Faults) -> Block {
-    let kind = SharedText::from(faults.string(kind));
-    Block::Opaque(Opaque { kind, raw: raw_json(value.bytes(), &mut faults.text) })
+/// The kind of an opaque part whose own type does not tell that it is a part.
+pub(super) const PART: &str = "content_part";
+
+/// The kind of an opaque item whose own type reads like that of a part.
+pub(super) const ITEM: &str = "item";
+
+/// Whether a kind is that of a part of a content, and not of an item.
+pub(super) fn is_part_kind(kind: &str) -> bool {
+    kind.starts_with("input_") || kind.starts_with("output_") || kind == PART
+}
+
+/// A part kept as it stands.
+fn opaque(part: Value<'_>, kind: Option<Value<'_>>, faults: &mut Faults) -> Block {
+    let kind = Some(faults.string(kind)).filter(|kind| is_part_kind(kind)).unwrap_or(PART.to_owned());
+    Block::Opaque(Opaque { kind: kind.into(), raw: raw_json(part.bytes(), &mut faults.text) })
+}
+
+/// An item kept as it stands.
+pub(super) fn opaque_item(item: Value<'_>, kind: Value<'_>, faults: &mut Faults) -> Block {
+    let kind = Some(faults.string(Some(kind))).filter(|kind| !is_part_kind(kind)).unwrap_or(ITEM.to_owned());
+    Block::Opaque(Opaque { kind: kind.into(), raw: raw_json(item.bytes(), &mut faults.text) })
 }

@@ -12,8 +12,6 @@ use crate::openai_chat::CUSTOM_CALL;
 /// How the items of one list answer each other.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// Ids of calls that some item answers, as they stand.
-    answered: HashSet<Vec<u8>>,
     /// For each reference to a call that the provider keeps, in order, the id that its result names.
     references: VecDeque<Option<String>>,
 }
@@ -39,7 +37,6 @@ impl Calls {
                 known.insert(call_id.inner());
                 continue;
             }
-            calls.answered.insert(call_id.inner().to_vec());
             if !known.contains(call_id.inner())
                 && let Some(reference) = open.pop_front().and_then(|at| calls.references.get_mut(at))
             {
@@ -48,11 +45,6 @@ impl Calls {
             }
         }
         calls
-    }
-
-    /// Whether some item answers the call with this id.
-    pub(super) fn is_answered(&self, call_id: Value<'_>) -> bool {
-        self.answered.contains(call_id.inner())
     }
 
     /// The id of the call that the next reference stands for, where a result tells it.

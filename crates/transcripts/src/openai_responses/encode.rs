@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use epitome_loop::{Block, Image, Message, Opaque, Role, Thinking, ToolUse};
 
+use super::blocks::is_part_kind;
 use super::calls::CallKinds;
-use super::items::COMPACTION;
 use super::{ITEM, NAMESPACE, SIGNATURE};
 use crate::call_id;
 use crate::json::{Array, Object, Source, object};
@@ -152,7 +152,7 @@ impl<'a> Encoder<'a> {
     fn result(&mut self, blocks: &[Block], id: &str, is_error: bool) {
         let kind = self.kinds.of_call(id);
         if let [Block::Opaque(opaque)] = blocks
-            && (opaque.kind.ends_with("_output") || opaque.kind.ends_with("_response"))
+            && !is_part_kind(&opaque.kind)
             && (self.same || kind != "function_call")
         {
             self.out.push(opaque.raw.as_str().as_bytes().to_vec());
@@ -273,10 +273,8 @@ impl<'a> Encoder<'a> {
 
 /// Whether an opaque block was an item, and not a part of a message.
 fn is_item_of_its_own(role: Role, opaque: &Opaque) -> bool {
-    let kind = opaque.kind.as_str();
     match role {
-        Role::Assistant => !kind.starts_with("input_") && !kind.starts_with("output_") && !kind.is_empty(),
-        Role::System => kind == COMPACTION || kind == "additional_tools",
+        Role::Assistant | Role::System => !is_part_kind(&opaque.kind),
         Role::User | Role::Tool => false,
     }
 }

@@ -2,7 +2,7 @@
 
 use epitome_loop::{Block, Message, Opaque, RawJson, SharedText, Thinking, ToolUse};
 
-use super::blocks::{self, opaque};
+use super::blocks::{self, opaque_item};
 use super::calls::{Calls, is_call_reference};
 use super::{ITEM, NAMESPACE, SIGNATURE};
 use crate::ReadError;
@@ -101,7 +101,7 @@ pub(crate) fn map(
         return Ok(Mapped::Message(Message::User { blocks: blocks::content(content, faults).into() }));
     }
     if is("additional_tools") {
-        let blocks = [opaque(item, Some(kind), faults)].into();
+        let blocks = [opaque_item(item, kind, faults)].into();
         return Ok(Mapped::Message(Message::System { blocks }));
     }
     if is("mcp_approval_request") {
@@ -131,14 +131,14 @@ pub(crate) fn map(
     }
     if let Some(call_id) = call_id
         && kind.inner().ends_with(b"_call")
-        && (is_of_client(kind) || calls.is_answered(call_id))
+        && !RUN_BY_PROVIDER.contains(&kind.inner())
     {
         return Ok(Mapped::Model(vec![Block::ToolUse(client_call(item, kind, call_id, faults))]));
     }
     if !is_item_kind(kind) {
         faults.unknown_items += 1;
     }
-    Ok(Mapped::Model(vec![opaque(item, Some(kind), faults)]))
+    Ok(Mapped::Model(vec![opaque_item(item, kind, faults)]))
 }
 
 /// A user message whose whole content is a string that is no item.
@@ -217,12 +217,14 @@ fn function_call(item: Value<'_>, is_custom: bool, faults: &mut Faults) -> ToolU
     ToolUse::new(id, name, input.map(|input| arguments(input, faults)), state)
 }
 
-/// Kinds of calls that the client carries out and answers.
-fn is_of_client(kind: Value<'_>) -> bool {
-    ["computer_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call"]
-        .iter()
-        .any(|name| kind.is_text(name))
-}
+/// Kinds of calls that the provider carries out itself. All others that have the id of a call wait for an answer.
+pub(super) const RUN_BY_PROVIDER: [&[u8]; 5] = [
+    b"web_search_call",
+    b"file_search_call",
+    b"code_interpreter_call",
+    b"mcp_call",
+    b"image_generation_call",
+];
 
 /// A call that is neither of a function nor of a custom tool: what is to be done, and the item beside it.
 fn client_call(item: Value<'_>, kind: Value<'_>, call_id: Value<'_>, faults: &mut Faults) -> ToolUse {
@@ -241,7 +243,7 @@ fn approval(item: Value<'_>, kind: Value<'_>, faults: &mut Faults) -> Message {
     let [request, approve, reason] = faults.pick(item, ["approval_request_id", "approve", "reason"]);
     let refused = approve.is_some_and(|approve| approve.bytes() == b"false");
     let reason = blocks::text(faults.string(reason)).filter(|_| refused);
-    let block = reason.unwrap_or_else(|| opaque(item, Some(kind), faults));
+    let block = reason.unwrap_or_else(|| opaque_item(item, kind, faults));
     Message::ToolResult {
         blocks: [block].into(),
         tool_use_id: faults.string(request).into(),
@@ -262,7 +264,7 @@ fn result(item: Value<'_>, kind: Value<'_>, call_id: Value<'_>, faults: &mut Fau
     let failed = status.is_some_and(|status| status.is_text("failed"));
     let blocks = if output.is_none() && item.fields().count() > 2 && !kind.is_text("function_call_output") {
         // What it answers stands in fields of its own.
-        vec![opaque(item, Some(kind), faults)]
+        vec![opaque_item(item, kind, faults)]
     } else {
         blocks::content(content, faults)
     };

@@ -123,9 +123,15 @@ impl<'a> Conversation<'a> {
                 conversation.texts.push(text.range().start);
                 conversation
             }
-            None => Self::new(Vec::new(), List { document, in_array: true, ..List::default() }),
+            // Without input there is no request to write again, but a list.
+            None => {
+                let nowhere = document.start..document.start;
+                let list =
+                    List { document: nowhere.clone(), inside: nowhere, in_array: true, ..List::default() };
+                Self::new(Vec::new(), list)
+            }
         };
-        conversation.object = Some(request);
+        conversation.object = Some(request).filter(|_| !conversation.list.document.is_empty());
         conversation.is_delta = previous(request).is_some()
             || request
                 .get("conversation")
@@ -222,7 +228,7 @@ impl<'a> Conversation<'a> {
         self.items.extend(output.into_iter().flat_map(Value::elements));
         self.items.extend(new);
         self.is_delta = older.is_delta;
-        self.continues = id;
+        self.continues = id.filter(|_| self.object.is_some());
     }
 
     /// Takes a reply. One of the compact endpoint takes the place of everything before it.

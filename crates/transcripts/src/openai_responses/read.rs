@@ -175,19 +175,8 @@ fn is_reference(item: Value<'_>) -> bool {
 /// numbers are about that loop and say nothing about the context.
 fn usage(reply: Value<'_>) -> Option<Usage> {
     let ([usage, output], _) = reply.pick(["usage", "output"]);
-    let looped = |item: Value<'_>| {
-        item.get("type").is_some_and(|kind| {
-            [
-                "web_search_call",
-                "file_search_call",
-                "code_interpreter_call",
-                "mcp_call",
-                "image_generation_call",
-            ]
-            .iter()
-            .any(|name| kind.is_text(name))
-        })
-    };
+    let looped =
+        |item: Value<'_>| item.get("type").is_some_and(|kind| items::RUN_BY_PROVIDER.contains(&kind.inner()));
     if output.into_iter().flat_map(Value::elements).any(looped) {
         return None;
     }

@@ -25,8 +25,8 @@ pub(crate) struct ResponsesList {
     pub(crate) parts: Vec<Vec<Part>>,
     /// The instructions beside the input.
     instructions: Option<Range<usize>>,
-    /// The input where it is one string.
-    string_input: Option<Range<usize>>,
+    /// What a whole list is written in the place of: an input that is one string, or nothing at all.
+    replaced: Option<Range<usize>>,
     /// The id of a reply whose conversation is written out.
     continues: Option<Range<usize>>,
 }
@@ -42,11 +42,13 @@ impl ResponsesList {
             // Left in its place beside the items, it would be read a second time.
             list.reply = conversation.object.and_then(|object| whole_field(object, REPLY_FIELD));
         }
-        let is_string = list.in_array && !list.inside.is_empty() && list.elements.is_empty();
         let input = conversation.object.and_then(|object| object.get("input"));
-        let string_input = input.filter(|input| is_string && !input.is_array()).map(|input| input.range());
+        let replaced = match input.filter(|input| !input.is_array()) {
+            Some(input) if list.elements.is_empty() => Some(input.range()),
+            _ => Some(list.inside.clone()).filter(|_| list.document.is_empty()),
+        };
         Self {
-            string_input,
+            replaced,
             list,
             parts: Vec::new(),
             instructions,
@@ -102,11 +104,11 @@ pub(crate) fn write_kept(
     }
     edits.extend(file.continues.clone().map(|id| (id, b"null".to_vec())));
     edits.extend(file.list.reply.clone().map(|reply| (reply, Vec::new())));
-    match &file.string_input {
-        Some(text) => {
-            let inside = List { inside: text.start..text.start, ..file.list.clone() };
+    match &file.replaced {
+        Some(place) => {
+            let inside = List { inside: place.start..place.start, ..file.list.clone() };
             let list = [b"[", join(&session.source, &inside, &elements).as_slice(), b"]"].concat();
-            edits.push((text.clone(), list));
+            edits.push((place.clone(), list));
         }
         None => edits.push((file.list.inside.clone(), join(&session.source, &file.list, &elements))),
     }
