@@ -283,11 +283,12 @@ fn leading_system(items: Vec<Item>, system: &mut Vec<Item>) -> Vec<Item> {
 /// The elements with what stood between them in the source, so that an indented list stays indented.
 pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> {
     let text = |range: Range<usize>| source.get(range).unwrap_or_default();
+    let is_gap = |bytes: &&[u8]| is_gap(bytes, list.in_array);
     let (lead, trail, between) = match list.elements.as_slice() {
         [] => (text(list.inside.clone()), &b""[..], None),
         [first, rest @ ..] => {
             let last = rest.last().unwrap_or(first);
-            let between = rest.first().map(|second| text(first.end..second.start)).filter(|gap| is_gap(gap));
+            let between = rest.first().map(|second| text(first.end..second.start)).filter(is_gap);
             (text(list.inside.start..first.start), text(last.end..list.inside.end), between)
         }
     };
@@ -301,7 +302,7 @@ pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> 
             Element::Encoded(_) => None,
         };
         if at > 0 {
-            let gap = neighbors(list, before, original).map(text).filter(|gap| is_gap(gap));
+            let gap = neighbors(list, before, original).map(text).filter(is_gap);
             out.extend_from_slice(gap.unwrap_or(separator));
         }
         match element {
@@ -318,9 +319,9 @@ pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> 
     out
 }
 
-/// Whether bytes may stand between two elements; damaged lines may not.
-fn is_gap(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | b','))
+/// Whether bytes may stand between two elements; damaged lines may not, nor may commas between lines.
+fn is_gap(bytes: &[u8], in_array: bool) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r') || in_array && *byte == b',')
 }
 
 /// What stands between two originals that are neighbors in the source.
