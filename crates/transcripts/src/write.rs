@@ -283,6 +283,7 @@ fn leading_system(items: Vec<Item>, system: &mut Vec<Item>) -> Vec<Item> {
 /// The elements with what stood between them in the source, so that an indented list stays indented.
 pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> {
     let text = |range: Range<usize>| source.get(range).unwrap_or_default();
+    let is_gap = |bytes: &[u8]| self::is_gap(bytes, list.in_array);
     let (lead, trail, between) = match list.elements.as_slice() {
         [] => (text(list.inside.clone()), &b""[..], None),
         [first, rest @ ..] => {
@@ -318,9 +319,10 @@ pub(crate) fn join(source: &[u8], list: &List, elements: &[Element]) -> Vec<u8> 
     out
 }
 
-/// Whether bytes may stand between two elements; damaged lines may not.
-fn is_gap(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r' | b','))
+/// Whether bytes may stand between two elements. Damaged lines may not, and commas only in an array: between
+/// lines they are what is left of a torn one.
+fn is_gap(bytes: &[u8], in_array: bool) -> bool {
+    bytes.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r') || in_array && *byte == b',')
 }
 
 /// What stands between two originals that are neighbors in the source.
