@@ -38,26 +38,20 @@ const KINDS: [&str; 5] = ["user", "gemini", "info", "error", "warning"];
 /// change as such files hold them.
 pub(crate) fn is_session(values: &[Value<'_>]) -> bool {
     values.first().is_some_and(|first| {
-        let ([session, hash, start, list, kind, id, time, content, role, message], _) = first.find([
-            "sessionId",
-            "projectHash",
-            "startTime",
-            "messages",
-            "type",
-            "id",
-            "timestamp",
-            "content",
-            "role",
-            "message",
-        ]);
-        let is_header = session.is_some() && kind.is_none();
+        let ([session, kind, id, time, content, role, message], _) =
+            first.find(["sessionId", "type", "id", "timestamp", "content", "role", "message"]);
         let is_message = session.or(role).or(message).is_none()
             && id.and(time).and(content).is_some()
             && kind.is_some_and(is_kind);
-        is_header && hash.or(start).or(list.filter(|list| list.is_array())).is_some()
-            || is_message
-            || first.has("$set")
+        is_header(*first) || is_message || first.has("$set")
     })
+}
+
+/// Whether a record opens a session file.
+fn is_header(record: Value<'_>) -> bool {
+    let ([session, kind, hash, start, list], _) =
+        record.find(["sessionId", "type", "projectHash", "startTime", "messages"]);
+    session.is_some() && kind.is_none() && hash.or(start).or(list.filter(|list| list.is_array())).is_some()
 }
 
 fn is_kind(kind: Value<'_>) -> bool {
@@ -112,7 +106,7 @@ impl<'a> Log<'a> {
         } else if list.is_some_and(Value::is_array) {
             // A header with messages cannot be written again as it stands.
             self.set(line);
-        } else if self.header.is_none() {
+        } else if self.header.is_none() && is_header(line) {
             self.header = Some(line);
         }
     }
