@@ -271,6 +271,13 @@ fn usage(tokens: Value<'_>) -> Option<Usage> {
     Some(request_usage(input.filter(|&input| input > 0)?, cached, output, thoughts))
 }
 
+fn call_id<'t>(part: &'t Part<'_>) -> Option<&'t str> {
+    match &part.data {
+        Data::Call { id, .. } => Some(id),
+        _ => None,
+    }
+}
+
 /// Adds the responses that are recorded beside the calls, unless they are recorded as the next messages too.
 fn add_responses(taken: &mut [Taken<'_>]) {
     // Ids of the responses in the messages right behind; ids repeat over a session.
@@ -306,8 +313,13 @@ fn add_responses(taken: &mut [Taken<'_>]) {
                 parts.extend(more.into_iter().filter(|part| seen.insert(part.value.bytes())));
             }
         }
+        // Beside calls that all have ids, a response with another id answers none of them; it would come up as
+        // soon as the message that repeats it is left out.
+        let own: HashSet<&str> =
+            taken.turns.iter().flat_map(|turn| &turn.parts).filter_map(call_id).collect();
+        let is_own = |id: &str| own.contains(id) || own.contains("");
         parts.retain(|part| match &part.data {
-            Data::Response(response) => response.id.is_empty() || !answered.contains(&response.id),
+            Data::Response(Response { id, .. }) => id.is_empty() || is_own(id) && !answered.contains(id),
             _ => true,
         });
         if !parts.is_empty() {
