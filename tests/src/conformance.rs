@@ -25,6 +25,7 @@ use serde_json::Value;
 
 use crate::vectors::{VectorError, read_vectors};
 
+pub(crate) use compaction_input::read_input;
 pub use judgment::Judgment;
 pub use report::{FileReport, print_reports};
 pub use stricter_wire::{STRICTER_WIRE, StricterClass, stricter_class};

@@ -7,6 +7,7 @@ mod newcomer;
 mod places;
 mod program;
 mod quality;
+mod roundtrip;
 mod speed_foundation;
 mod transcripts;
 
@@ -58,6 +59,12 @@ pub const PROMISES: &[Promise] = &[
         about: "the extractive summarizer keeps at least what the prototype keeps, within every budget",
         needs_data: true,
         run: quality::run,
+    },
+    Promise {
+        name: "roundtrip",
+        about: "everything that is written on the wire is read, and written again in the same bytes",
+        needs_data: true,
+        run: roundtrip::run,
     },
     Promise {
         name: "speed-foundation",

@@ -17,9 +17,13 @@ mod scripted;
 mod second_judge;
 #[cfg(feature = "suites")]
 mod vectors;
+mod wire_cases;
+mod wire_laws;
 
 #[cfg(feature = "suites")]
 pub use reference_form::{ReadError, read_message, read_messages};
 pub use second_judge::{SecondVerdict, second_judge};
 #[cfg(feature = "suites")]
 pub use vectors::{VectorCase, VectorError, read_vectors, with_deep_stack};
+pub use wire_cases::{Covered, WireCases};
+pub use wire_laws::{BrokenLaw, check_written, normal_form, wire_decode};

@@ -62,7 +62,7 @@ pub(super) fn fit(value: &Value, expect: &Value) -> Judgment {
 
 /// Reads an input and lets our constructor judge it. Where our types cannot hold the transcript, what is
 /// checked before the transcript is judged all the same.
-fn read_input(value: &Value) -> Result<Result<CompactionInput, CompactionInputError>, ReadError> {
+pub(crate) fn read_input(value: &Value) -> Result<Result<CompactionInput, CompactionInputError>, ReadError> {
     let Identity { basis, model, request_fingerprint } = read_identity(value)?;
     let budget = tokens(value, "max_summary_tokens")?;
     match read_messages(&value["transcript"]) {
