@@ -60,6 +60,8 @@ fn errors() -> Vec<Provoked> {
         // epitome-loop
         refused(RawJson::parse(format!("{{\"{CANARY}\": {CANARY}"))),
         refused(RawJson::take_from(&format!("{CANARY}:"), 0, 1)),
+        refused(json_string::string_end(format!("\"{CANARY}").as_bytes(), 0)),
+        provoked(json_string::string_end(format!("\"\\{CANARY}").as_bytes(), 0).unwrap_err().kind),
         provoked(RawJson::take_from(&format!("[\"{CANARY}\"]"), 0, 0).unwrap_err().kind),
         refused(HustleName::new(format!("_looprig.{CANARY}"))),
         refused(EventId::parse(CANARY)),

@@ -124,7 +124,8 @@ impl RequestFingerprintInput {
         counter_capability.validate().map_err(FingerprintError::CounterCapability)?;
         inference_capability.validate().map_err(FingerprintError::InferenceCapability)?;
 
-        let mut out = JsonBytes::default();
+        // What there is usually stays below, so that the buffer need not grow.
+        let mut out = JsonBytes::with_capacity(2_048);
         out.plain("{\"SystemRevision\":");
         out.string(system_revision);
         out.plain(",\"ToolPolicyRevision\":");

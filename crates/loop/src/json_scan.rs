@@ -6,6 +6,8 @@
 
 use thiserror::Error;
 
+use crate::json_string::{JsonStringFault, string_end};
+
 /// Deepest nesting of objects and arrays in a document, the outermost included. The reference implementation
 /// refuses deeper documents, and so does everything here.
 pub const MAX_JSON_DEPTH: usize = 10_000;
@@ -38,6 +40,8 @@ pub struct JsonExtent {
     pub len: usize,
     /// How many levels of objects and arrays it has; 0 for a value without any.
     pub depth: usize,
+    /// How many bytes of white space it has outside strings.
+    pub blanks: usize,
 }
 
 /// Measures the JSON value that starts at byte `start` of a text. White space before it is not passed over,
@@ -46,9 +50,9 @@ pub struct JsonExtent {
 /// # Errors
 /// [`JsonFault`] when no value starts there, or when it has more than `max_depth` levels.
 pub fn measure_value(text: &[u8], start: usize, max_depth: usize) -> Result<JsonExtent, JsonFault> {
-    let mut walk = Walk { text, at: start, levels: Levels::default(), deepest: 0, max_depth };
+    let mut walk = Walk { text, at: start, levels: Levels::default(), deepest: 0, blanks: 0, max_depth };
     walk.value()?;
-    Ok(JsonExtent { len: walk.at - start, depth: walk.deepest })
+    Ok(JsonExtent { len: walk.at - start, depth: walk.deepest, blanks: walk.blanks })
 }
 
 /// The first byte from `at` on that is not JSON white space, and where it stands.
@@ -65,104 +69,8 @@ pub fn skip_white_space(text: &[u8], at: usize) -> usize {
     }
 }
 
-/// Where the string ends whose opening quote stands at `start`, its closing quote included.
-///
-/// # Errors
-/// [`JsonFault`] when it does not end, holds a raw control character, or an escape that JSON does not know.
-pub fn string_end(text: &[u8], start: usize) -> Result<usize, JsonFault> {
-    let mut at = start + 1;
-    loop {
-        at += plain_run(text.get(at..).unwrap_or_default());
-        match text.get(at) {
-            Some(b'"') => return Ok(at + 1),
-            Some(b'\\') => at += escape_len(text, at)?,
-            _ => return Err(syntax(at)),
-        }
-    }
-}
-
-/// How many leading bytes stand for themselves in a JSON string: everything up to a quote, a backslash or a
-/// control character.
-#[must_use]
-#[inline]
-pub fn plain_run(bytes: &[u8]) -> usize {
-    const WIDE: usize = 32;
-    let (words, _) = bytes.as_chunks::<8>();
-    for (index, word) in words.iter().take(WIDE / 8).enumerate() {
-        let marks = special_bytes(*word);
-        if marks != 0 {
-            return 8 * index + first_marked(marks);
-        }
-    }
-    let mut at = WIDE.min(8 * words.len());
-    // A long run: whole vectors at a time, which the compiler turns into wide compares.
-    let (blocks, _) = bytes.get(at..).unwrap_or_default().as_chunks::<WIDE>();
-    at += WIDE
-        * blocks
-            .iter()
-            .take_while(|block| !block.iter().fold(false, |any, byte| any | is_special(*byte)))
-            .count();
-    let (words, _) = bytes.get(at..).unwrap_or_default().as_chunks::<8>();
-    for word in words {
-        let marks = special_bytes(*word);
-        if marks != 0 {
-            return at + first_marked(marks);
-        }
-        at += 8;
-    }
-    let rest = bytes.get(at..).unwrap_or_default();
-    at + rest.iter().position(|byte| is_special(*byte)).unwrap_or(rest.len())
-}
-
-/// Marks the bytes of a word that do not stand for themselves, each by its highest bit. Marks above the first
-/// may be wrong; the first is right.
-#[must_use]
-#[inline]
-pub fn special_bytes(word: [u8; 8]) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGH: u64 = 0x8080_8080_8080_8080;
-    let word = u64::from_le_bytes(word);
-    let zero_in = |word: u64| word.wrapping_sub(ONES) & !word;
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    let quote = zero_in(word ^ (ONES * 0x22));
-    let backslash = zero_in(word ^ (ONES * 0x5c));
-    (control | quote | backslash) & HIGH
-}
-
-/// Which byte of a word the first mark of [`special_bytes`] is on.
-#[must_use]
-#[inline]
-pub fn first_marked(marks: u64) -> usize {
-    // At most 7, because there are 64 bits.
-    (marks.trailing_zeros() / 8) as usize
-}
-
-/// The length of the escape whose backslash stands at `at`: 2, or 6 for `\uXXXX`.
-///
-/// # Errors
-/// [`JsonFault`] when JSON does not know it.
-#[inline]
-pub fn escape_len(text: &[u8], at: usize) -> Result<usize, JsonFault> {
-    match text.get(at + 1) {
-        Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
-        Some(b'u') => {
-            let digits = text.get(at + 2..at + 6).ok_or_else(|| syntax(text.len()))?;
-            match digits.iter().position(|digit| !digit.is_ascii_hexdigit()) {
-                None => Ok(6),
-                Some(bad) => Err(syntax(at + 2 + bad)),
-            }
-        }
-        _ => Err(syntax((at + 1).min(text.len()))),
-    }
-}
-
 fn is_white_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
-}
-
-#[inline]
-fn is_special(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\')
 }
 
 fn syntax(at: usize) -> JsonFault {
@@ -174,7 +82,15 @@ struct Walk<'a> {
     at: usize,
     levels: Levels,
     deepest: usize,
+    blanks: usize,
     max_depth: usize,
+}
+
+impl From<JsonStringFault> for JsonFault {
+    /// Where a string is only walked over, it can only be written wrongly.
+    fn from(fault: JsonStringFault) -> Self {
+        syntax(fault.at)
+    }
 }
 
 impl Walk<'_> {
@@ -211,7 +127,7 @@ impl Walk<'_> {
         }
         self.levels.push(object);
         self.deepest = self.deepest.max(self.levels.depth);
-        self.at = skip_white_space(self.text, self.at + 1);
+        self.skip_from(self.at + 1);
         let end = if object { b'}' } else { b']' };
         if self.peek() == Some(end) {
             self.levels.pop();
@@ -227,10 +143,10 @@ impl Walk<'_> {
     /// After a value: up through what ends here, and on to the next value. True when the outermost has ended.
     fn close_and_go_on(&mut self) -> Result<bool, JsonFault> {
         while let Some(object) = self.levels.top() {
-            self.at = skip_white_space(self.text, self.at);
+            self.skip_from(self.at);
             match (self.peek(), object) {
                 (Some(b','), _) => {
-                    self.at = skip_white_space(self.text, self.at + 1);
+                    self.skip_from(self.at + 1);
                     if object {
                         self.key()?;
                     }
@@ -250,11 +166,11 @@ impl Walk<'_> {
         if self.peek() != Some(b'"') {
             return Err(syntax(self.at));
         }
-        self.at = skip_white_space(self.text, string_end(self.text, self.at)?);
+        self.skip_from(string_end(self.text, self.at)?);
         if self.peek() != Some(b':') {
             return Err(syntax(self.at));
         }
-        self.at = skip_white_space(self.text, self.at + 1);
+        self.skip_from(self.at + 1);
         Ok(())
     }
 
@@ -266,6 +182,11 @@ impl Walk<'_> {
         }
         self.at += word.len();
         Ok(())
+    }
+
+    fn skip_from(&mut self, at: usize) {
+        self.at = skip_white_space(self.text, at);
+        self.blanks += self.at - at;
     }
 
     fn peek(&self) -> Option<u8> {
@@ -337,15 +258,15 @@ mod tests {
 
     #[test]
     fn a_value_ends_where_it_ends() {
-        for (text, len, depth) in [
-            ("null,", 4, 0),
-            ("-0.5e+1]", 7, 0),
-            ("\"a\\\"\\u00e9\" x", 11, 0),
-            ("{ } ", 3, 1),
-            ("[ [ ] , {\"a\" : [ 1 , 2 ] , \"b\":{}} ]}", 36, 3),
-            ("0123", 1, 0),
+        for (text, len, depth, blanks) in [
+            ("null,", 4, 0, 0),
+            ("-0.5e+1]", 7, 0, 0),
+            ("\"a\\\"\\u00e9\" x", 11, 0, 0),
+            ("{ } ", 3, 1, 1),
+            ("[ [ ] , {\"a\" : [ 1 , 2 ] , \"b\":{}} ]}", 36, 3, 13),
+            ("0123", 1, 0, 0),
         ] {
-            assert_eq!(extent(text), Ok(JsonExtent { len, depth }), "{text}");
+            assert_eq!(extent(text), Ok(JsonExtent { len, depth, blanks }), "{text}");
         }
     }
 
@@ -377,31 +298,14 @@ mod tests {
     fn depth_is_counted_and_bounded() {
         let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
         for levels in [1, 63, 64, 65, 128, 129, MAX_JSON_DEPTH] {
-            assert_eq!(extent(&nested(levels)), Ok(JsonExtent { len: 2 * levels, depth: levels }));
+            assert_eq!(extent(&nested(levels)), Ok(JsonExtent { len: 2 * levels, depth: levels, blanks: 0 }));
         }
         let fault = JsonFault { kind: JsonFaultKind::Depth, at: MAX_JSON_DEPTH };
         assert_eq!(extent(&nested(MAX_JSON_DEPTH + 1)), Err(fault));
         // What kind each level is must survive the change of words.
         let mixed = "{\"k\":[".repeat(70) + "1" + &"]}".repeat(70);
-        assert_eq!(extent(&mixed), Ok(JsonExtent { len: mixed.len(), depth: 140 }));
+        assert_eq!(extent(&mixed), Ok(JsonExtent { len: mixed.len(), depth: 140, blanks: 0 }));
         let wrong = "{\"k\":[".repeat(70) + "1" + &"]}".repeat(30) + "}";
         assert!(extent(&wrong).is_err());
-    }
-
-    #[test]
-    fn plain_runs_end_at_the_first_byte_that_does_not_stand_for_itself() {
-        for special in [0, 0x1f, b'"', b'\\', b'\n'] {
-            for at in 0..200 {
-                let mut text = vec![b'x'; 220];
-                text[at] = special;
-                if at % 3 == 0 {
-                    text[at + 1] = b'"';
-                }
-                assert_eq!(plain_run(&text), at, "{special} at {at}");
-            }
-        }
-        for plain in [0x20, 0x21, 0x23, 0x5b, 0x5d, 0x7f, 0x80, 0xff] {
-            assert_eq!(plain_run(&[plain; 77]), 77);
-        }
     }
 }

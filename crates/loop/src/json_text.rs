@@ -3,10 +3,14 @@
 //! Escaped are `"`, `\`, control characters, `<`, `>`, `&` and the two line separators U+2028 and U+2029;
 //! everything else stands raw. The rule comes from the reference implementation; bytes must be equal.
 
+mod escape;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use self::escape::Stage;
 use crate::RawJson;
+use crate::json_string::string_end;
 
 /// Where JSON goes: into bytes, or only into a sum of lengths. One writer serves both, so a length known
 /// beforehand cannot drift from what is written.
@@ -25,37 +29,75 @@ pub trait JsonSink {
 
 /// Writes JSON into memory.
 #[derive(Default)]
-pub struct JsonBytes(Vec<u8>);
+pub struct JsonBytes {
+    written: Vec<u8>,
+    stage: Stage,
+}
 
 impl JsonBytes {
     /// A buffer that holds this many bytes before it grows.
     #[must_use]
     pub fn with_capacity(bytes: usize) -> Self {
-        Self(Vec::with_capacity(bytes))
+        Self { written: Vec::with_capacity(bytes), stage: Stage::default() }
     }
 
     /// What was written.
     #[must_use]
-    pub fn into_bytes(self) -> Vec<u8> {
-        self.0
+    pub fn into_bytes(mut self) -> Vec<u8> {
+        self.stage.flush(&mut self.written);
+        self.written
     }
 }
 
 impl JsonSink for JsonBytes {
+    // Most of it is fixed text of a known length, which a copy in place makes use of.
+    #[inline(always)]
     fn plain(&mut self, text: &str) {
-        self.0.extend_from_slice(text.as_bytes());
+        self.stage.put(&mut self.written, text.as_bytes());
     }
     fn number(&mut self, number: u64) {
-        self.0.extend_from_slice(number.to_string().as_bytes());
+        let mut digits = [0; 20];
+        let (digits, _) = digits.split_at_mut(number_len(number));
+        let mut rest = number;
+        for digit in digits.iter_mut().rev() {
+            // At most 9.
+            *digit = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        self.stage.put(&mut self.written, digits);
     }
     fn string(&mut self, text: &str) {
-        push_string(&mut self.0, text);
+        self.stage.put(&mut self.written, b"\"");
+        self.stage.put_escaped(&mut self.written, text.as_bytes());
+        self.stage.put(&mut self.written, b"\"");
     }
     fn raw(&mut self, raw: &RawJson) {
-        push_raw(&mut self.0, raw);
+        let text = raw.as_str().as_bytes();
+        if raw.is_compact() {
+            // What needs an escape stands in strings alone, so the strings need not be looked for.
+            self.stage.put_html_safe(&mut self.written, text);
+            return;
+        }
+        let mut rest = text;
+        while let Some(&byte) = rest.first() {
+            let end = match byte {
+                b' ' | b'\t' | b'\n' | b'\r' => 1,
+                b'"' => {
+                    let end = string_end(rest, 0).unwrap_or(rest.len());
+                    self.stage.put_html_safe(&mut self.written, rest.get(..end).unwrap_or_default());
+                    end
+                }
+                other => {
+                    self.stage.put(&mut self.written, &[other]);
+                    1
+                }
+            };
+            rest = rest.get(end..).unwrap_or_default();
+        }
     }
     fn data(&mut self, data: Option<&[u8]>) {
-        push_base64(&mut self.0, data);
+        self.stage.flush(&mut self.written);
+        push_base64(&mut self.written, data);
     }
 }
 
@@ -72,11 +114,12 @@ impl JsonLength {
 }
 
 impl JsonSink for JsonLength {
+    #[inline(always)]
     fn plain(&mut self, text: &str) {
         self.0 += text.len() as u64;
     }
     fn number(&mut self, number: u64) {
-        self.0 += u64::from(number.checked_ilog10().unwrap_or(0)) + 1;
+        self.0 += number_len(number) as u64;
     }
     fn string(&mut self, text: &str) {
         self.0 += string_len(text);
@@ -91,30 +134,13 @@ impl JsonSink for JsonLength {
 
 /// Appends `text` as a JSON string with its quotes.
 pub fn push_string(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    push_escaped(out, text.as_bytes(), false);
-    out.push(b'"');
+    push(out, |bytes| bytes.string(text));
 }
 
 /// Appends a raw JSON value without its insignificant white space, with the escapes of this module inside
 /// strings and everything else (number spelling, key order, duplicates) verbatim.
 pub fn push_raw(out: &mut Vec<u8>, raw: &RawJson) {
-    let mut rest = raw.as_str().as_bytes();
-    while let Some(&byte) = rest.first() {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => rest = tail_from(rest, 1),
-            b'"' => {
-                let end = string_end(rest);
-                let (string, after) = rest.split_at(end);
-                push_escaped(out, string, true);
-                rest = after;
-            }
-            other => {
-                out.push(other);
-                rest = tail_from(rest, 1);
-            }
-        }
-    }
+    push(out, |bytes| bytes.raw(raw));
 }
 
 /// Appends `data` as standard base64 with padding, in quotes; absent data is `null`.
@@ -124,42 +150,33 @@ pub fn push_base64(out: &mut Vec<u8>, data: Option<&[u8]>) {
         return;
     };
     out.push(b'"');
-    // Whole groups of three bytes encode independently, so no second buffer of the full size is needed.
-    let mut chunk = String::new();
-    for piece in data.chunks(3 * 1024) {
-        chunk.clear();
-        STANDARD.encode_string(piece, &mut chunk);
-        out.extend_from_slice(chunk.as_bytes());
-    }
+    let start = out.len();
+    // Two for the quotes, of which one is still to come.
+    let len = usize::try_from(base64_len(Some(data))).unwrap_or(usize::MAX) - 2;
+    out.resize(start.saturating_add(len), 0);
+    // There is room for exactly this, so it is all written.
+    let written = out.get_mut(start..).map_or(Ok(0), |room| STANDARD.encode_slice(data, room)).unwrap_or(0);
+    out.truncate(start + written);
     out.push(b'"');
+}
+
+fn push(out: &mut Vec<u8>, write: impl FnOnce(&mut JsonBytes)) {
+    let mut bytes = JsonBytes { written: std::mem::take(out), stage: Stage::default() };
+    write(&mut bytes);
+    *out = bytes.into_bytes();
 }
 
 /// The length in bytes that [`push_string`] would append.
 #[must_use]
 pub fn string_len(text: &str) -> u64 {
-    2 + escaped_len(text.as_bytes(), false)
+    2 + text.len() as u64 + escape::escapes_len(text.as_bytes())
 }
 
 /// The length in bytes that [`push_raw`] would append.
 #[must_use]
 pub fn raw_len(raw: &RawJson) -> u64 {
-    let mut rest = raw.as_str().as_bytes();
-    let mut len = 0;
-    while let Some(&byte) = rest.first() {
-        match byte {
-            b' ' | b'\t' | b'\n' | b'\r' => rest = tail_from(rest, 1),
-            b'"' => {
-                let (string, after) = rest.split_at(string_end(rest));
-                len += escaped_len(string, true);
-                rest = after;
-            }
-            _ => {
-                len += 1;
-                rest = tail_from(rest, 1);
-            }
-        }
-    }
-    len
+    let text = raw.as_str().as_bytes();
+    (text.len() - raw.insignificant()) as u64 + escape::html_safe_len(text)
 }
 
 /// The length in bytes that [`push_base64`] would append.
@@ -168,113 +185,10 @@ pub fn base64_len(data: Option<&[u8]>) -> u64 {
     data.map_or(4, |data| 2 + 4 * (data.len() as u64).div_ceil(3))
 }
 
-const HEX: &[u8; 16] = b"0123456789abcdef";
-
-/// What a byte needs: 0 nothing, 1 a short escape, 2 `\u00xx`, 3 the start of a possible line separator.
-const fn classes() -> [u8; 256] {
-    let mut table = [0; 256];
-    let mut byte = 0;
-    while byte < 0x20 {
-        table[byte] = 2;
-        byte += 1;
-    }
-    table[0x08] = 1;
-    table[0x09] = 1;
-    table[0x0a] = 1;
-    table[0x0c] = 1;
-    table[0x0d] = 1;
-    table[b'"' as usize] = 1;
-    table[b'\\' as usize] = 1;
-    table[b'<' as usize] = 2;
-    table[b'>' as usize] = 2;
-    table[b'&' as usize] = 2;
-    table[0xe2] = 3;
-    table
-}
-
-static CLASS: [u8; 256] = classes();
-
-/// Appends bytes with escapes. `verbatim` marks text that is already a JSON string with its quotes: there
-/// quotes and backslashes stay, and only the HTML-safe escapes are added.
-fn push_escaped(out: &mut Vec<u8>, bytes: &[u8], verbatim: bool) {
-    let mut rest = bytes;
-    loop {
-        let plain = plain_len(rest);
-        let (head, tail) = rest.split_at(plain);
-        out.extend_from_slice(head);
-        let Some(&byte) = tail.first() else { return };
-        let mut used = 1;
-        match CLASS[usize::from(byte)] {
-            1 if verbatim => out.push(byte),
-            1 => out.extend_from_slice(match byte {
-                0x08 => b"\\b",
-                0x09 => b"\\t",
-                0x0a => b"\\n",
-                0x0c => b"\\f",
-                0x0d => b"\\r",
-                b'"' => b"\\\"",
-                _ => b"\\\\",
-            }),
-            2 => out.extend_from_slice(&[
-                b'\\',
-                b'u',
-                b'0',
-                b'0',
-                HEX[usize::from(byte >> 4)],
-                HEX[usize::from(byte & 15)],
-            ]),
-            _ => match tail {
-                [0xe2, 0x80, last @ (0xa8 | 0xa9), ..] => {
-                    out.extend_from_slice(if *last == 0xa8 { b"\\u2028" } else { b"\\u2029" });
-                    used = 3;
-                }
-                _ => out.push(byte),
-            },
-        }
-        rest = tail_from(tail, used);
-    }
-}
-
-fn escaped_len(bytes: &[u8], verbatim: bool) -> u64 {
-    let mut len = bytes.len() as u64;
-    let mut rest = bytes;
-    loop {
-        rest = tail_from(rest, plain_len(rest));
-        let Some(&byte) = rest.first() else { return len };
-        match CLASS[usize::from(byte)] {
-            1 => len += u64::from(!verbatim),
-            2 => len += 5,
-            _ => {
-                if matches!(rest, [0xe2, 0x80, 0xa8 | 0xa9, ..]) {
-                    len += 3;
-                }
-            }
-        }
-        rest = tail_from(rest, 1);
-    }
-}
-
-/// How many leading bytes need no look at all.
-fn plain_len(bytes: &[u8]) -> usize {
-    bytes.iter().position(|&byte| CLASS[usize::from(byte)] != 0).unwrap_or(bytes.len())
-}
-
-/// Where the JSON string that starts at the first byte ends, its closing quote included.
-fn string_end(bytes: &[u8]) -> usize {
-    let mut escaped = false;
-    for (at, &byte) in bytes.iter().enumerate().skip(1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return at + 1,
-            _ => {}
-        }
-    }
-    bytes.len()
-}
-
-fn tail_from(bytes: &[u8], at: usize) -> &[u8] {
-    bytes.get(at..).unwrap_or_default()
+/// How many digits a number has.
+fn number_len(number: u64) -> usize {
+    // At most 20.
+    1 + number.checked_ilog10().unwrap_or(0) as usize
 }
 
 #[cfg(test)]
@@ -296,6 +210,33 @@ mod tests {
         );
         assert_eq!(string("\u{8}\u{c}\n\r\t\0\u{1f}\"\\/"), r#""\b\f\n\r\t\u0000\u001f\"\\/""#);
         assert_eq!(string("\u{2027}\u{202a}"), "\"\u{2027}\u{202a}\"");
+    }
+
+    #[test]
+    fn numbers_are_written_in_plain_digits() {
+        let edges = (0..20).flat_map(|power| [10_u64.pow(power) - 1, 10_u64.pow(power)]);
+        for number in edges.chain([u64::MAX, u64::MAX - 1, 1 << 63]) {
+            let mut out = JsonBytes::default();
+            let mut length = JsonLength::default();
+            out.number(number);
+            length.number(number);
+            let written = out.into_bytes();
+            assert_eq!(written, number.to_string().into_bytes());
+            assert_eq!(length.get(), written.len() as u64);
+        }
+    }
+
+    #[test]
+    fn a_buffer_grows_as_it_must() {
+        let mut out = JsonBytes::with_capacity(3);
+        let mut expected = Vec::new();
+        for round in 0..300 {
+            out.string(&"<".repeat(round));
+            out.plain(",");
+            push_string(&mut expected, &"<".repeat(round));
+            expected.push(b',');
+        }
+        assert_eq!(out.into_bytes(), expected);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod base_url;
+mod byte_mask;
 mod canonical_json;
 mod capability;
 mod capability_numbers;
@@ -17,6 +18,7 @@ mod hustle;
 mod hustle_name;
 mod identifier;
 pub mod json_scan;
+pub mod json_string;
 pub mod json_text;
 mod loop_definition;
 mod model;

@@ -10,6 +10,8 @@ use crate::json_scan::{JsonFault, measure_value, skip_white_space};
 pub struct RawJson {
     text: SharedText,
     depth: usize,
+    /// How many bytes of white space stand outside strings.
+    blanks: usize,
 }
 
 /// The text is not one JSON value.
@@ -36,7 +38,8 @@ impl RawJson {
         if end < bytes.len() {
             return Err(place(bytes, end));
         }
-        Ok(Self { text, depth: extent.depth })
+        let outside = bytes.len() - extent.len;
+        Ok(Self { depth: extent.depth, blanks: extent.blanks + outside, text })
     }
 
     /// Takes the value that starts at byte `start` of a longer text, without what follows it; it may have at
@@ -48,7 +51,7 @@ impl RawJson {
         let extent = measure_value(text.as_bytes(), start, max_depth)?;
         // A value starts and ends with ASCII, so the range is one of whole characters.
         let value = text.get(start..start + extent.len).unwrap_or_default();
-        Ok(Self { text: SharedText::from(value), depth: extent.depth })
+        Ok(Self { text: SharedText::from(value), depth: extent.depth, blanks: extent.blanks })
     }
 
     /// Takes any text: valid JSON stays as it is, anything else becomes a JSON string that holds it.
@@ -60,7 +63,7 @@ impl RawJson {
         Self::parse(text).unwrap_or_else(|_| {
             let mut quoted = Vec::with_capacity(text.len() + 2);
             crate::json_text::push_string(&mut quoted, text);
-            Self { text: SharedText::from(String::from_utf8_lossy(&quoted).as_ref()), depth: 0 }
+            Self { text: SharedText::from(String::from_utf8_lossy(&quoted).as_ref()), depth: 0, blanks: 0 }
         })
     }
 
@@ -74,6 +77,18 @@ impl RawJson {
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depth
+    }
+
+    /// How many bytes of white space stand outside strings, where they mean nothing.
+    #[must_use]
+    pub fn insignificant(&self) -> usize {
+        self.blanks
+    }
+
+    /// Whether there is no white space outside strings.
+    #[must_use]
+    pub fn is_compact(&self) -> bool {
+        self.blanks == 0
     }
 }
 

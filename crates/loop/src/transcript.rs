@@ -46,41 +46,47 @@ const LEVELS_OF_A_RESULT: usize = 2;
 /// [`TranscriptError::Depth`] for the first message that nests too deep.
 pub fn validate_depth(messages: &[Message]) -> Result<(), TranscriptError> {
     for (message, content) in messages.iter().enumerate() {
-        if too_deep(content.blocks(), MAX_BLOCK_DEPTH) {
-            return Err(TranscriptError::Depth { message });
-        }
+        walk(content.blocks(), 0, &mut |_, _| {}).map_err(|TooDeep| TranscriptError::Depth { message })?;
     }
     Ok(())
 }
 
-/// Checks a transcript that is to be summarized: not empty, nesting within bounds, nothing opaque.
+/// Checks a transcript that is to be summarized: not empty, nesting within bounds, nothing opaque, nothing that
+/// could not be read back from the wire.
 ///
 /// # Errors
-/// [`TranscriptError`] with the first fault.
+/// [`TranscriptError`] with the first fault; one of nesting anywhere outweighs the others.
 pub fn validate_transcript(messages: &[Message]) -> Result<(), TranscriptError> {
     if messages.is_empty() {
         return Err(TranscriptError::Empty);
     }
-    validate_depth(messages)?;
+    let mut unfit = None;
     for (message, content) in messages.iter().enumerate() {
-        match unfit_block(content.blocks(), MAX_JSON_DEPTH - LEVELS_AROUND_A_VALUE) {
-            None => {}
-            Some(Unfit::Opaque) => return Err(TranscriptError::Opaque { message }),
-            Some(Unfit::RawDepth) => return Err(TranscriptError::RawDepth { message }),
+        let mut look = |block: &Block, results: usize| {
+            if unfit.is_none() {
+                unfit = unfit_block(block, results).map(|what| what.at(message));
+            }
+        };
+        walk(content.blocks(), 0, &mut look).map_err(|TooDeep| TranscriptError::Depth { message })?;
+    }
+    unfit.map_or(Ok(()), Err)
+}
+
+/// Tool results nest deeper than they may.
+struct TooDeep;
+
+/// Visits every block with the number of tool results around it. Recursion is bounded by [`MAX_BLOCK_DEPTH`].
+fn walk(blocks: &[Block], results: usize, visit: &mut impl FnMut(&Block, usize)) -> Result<(), TooDeep> {
+    for block in blocks {
+        visit(block, results);
+        if let Block::ToolResult(result) = block {
+            if results == MAX_BLOCK_DEPTH {
+                return Err(TooDeep);
+            }
+            walk(&result.content, results + 1, visit)?;
         }
     }
     Ok(())
-}
-
-/// `levels` counts the nested results that are still allowed, so recursion is bounded by it.
-fn too_deep(blocks: &[Block], levels: usize) -> bool {
-    blocks.iter().any(|block| match block {
-        Block::ToolResult(result) => match levels.checked_sub(1) {
-            Some(left) => too_deep(&result.content, left),
-            None => true,
-        },
-        _ => false,
-    })
 }
 
 /// Why a block cannot be summarized.
@@ -89,19 +95,27 @@ enum Unfit {
     RawDepth,
 }
 
-/// The first block that cannot be summarized. `levels` are left for raw JSON. Only called after the depth
-/// check, so recursion is bounded.
-fn unfit_block(blocks: &[Block], levels: usize) -> Option<Unfit> {
+impl Unfit {
+    fn at(self, message: usize) -> TranscriptError {
+        match self {
+            Self::Opaque => TranscriptError::Opaque { message },
+            Self::RawDepth => TranscriptError::RawDepth { message },
+        }
+    }
+}
+
+/// Why a block inside so many tool results cannot be summarized, if it cannot.
+fn unfit_block(block: &Block, results: usize) -> Option<Unfit> {
+    let levels = MAX_JSON_DEPTH - LEVELS_AROUND_A_VALUE - LEVELS_OF_A_RESULT * results;
     let too_deep = |raw: &Option<RawJson>| raw.as_ref().is_some_and(|raw| raw.depth() > levels);
-    blocks.iter().find_map(|block| match block {
+    match block {
         Block::Opaque(_) => Some(Unfit::Opaque),
         Block::ToolUse(call) if too_deep(&call.input) || too_deep(&call.provider_state) => {
             Some(Unfit::RawDepth)
         }
         Block::Thinking(thinking) if too_deep(&thinking.provider_state) => Some(Unfit::RawDepth),
-        Block::ToolResult(result) => unfit_block(&result.content, levels.saturating_sub(LEVELS_OF_A_RESULT)),
         _ => None,
-    })
+    }
 }
 
 #[cfg(test)]
@@ -130,6 +144,14 @@ mod tests {
             Err(TranscriptError::Depth { message: 1 })
         );
         assert_eq!(validate_transcript(&[]), Err(TranscriptError::Empty));
+        assert_eq!(validate_depth(&[nested(129)]), Err(TranscriptError::Depth { message: 0 }));
+        // Nesting outweighs what else is wrong, wherever it stands.
+        let raw = RawJson::parse("{}").unwrap();
+        let opaque = Block::Opaque(crate::Opaque { kind: "x".into(), raw });
+        let opaque = Message::User { blocks: Arc::from([opaque]) };
+        let both = [opaque.clone(), nested(0), nested(129)];
+        assert_eq!(validate_transcript(&both), Err(TranscriptError::Depth { message: 2 }));
+        assert_eq!(validate_transcript(&both[..2]), Err(TranscriptError::Opaque { message: 0 }));
     }
 
     #[test]

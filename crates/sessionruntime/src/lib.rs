@@ -21,4 +21,5 @@ pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, 
 pub use unseen::{ReportedContext, unseen_by_report};
 pub use wire::{
     SummaryAnswer, WIRE_VERSION, WireError, WireFault, WirePart, decode_input, decode_output, encode_input,
+    encoded_len,
 };

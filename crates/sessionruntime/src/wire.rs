@@ -12,7 +12,7 @@ mod message;
 mod reader;
 
 pub use decode::{SummaryAnswer, decode_input, decode_output};
-pub use encode::encode_input;
+pub use encode::{encode_input, encoded_len};
 pub(crate) use encode::{encode_messages, frame_len, joined_len, message_len};
 pub use fault::{WireError, WireFault, WirePart};
 

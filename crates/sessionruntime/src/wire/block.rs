@@ -96,24 +96,24 @@ impl Kind {
     }
 }
 
-/// The values of a block's keys.
+/// The values of a block's keys. None is kept as nothing, not as a default: even an empty shared text is counted.
 #[derive(Default)]
 struct Values {
     kind: Kind,
-    text: SharedText,
-    media_type: SharedText,
-    url: SharedText,
+    text: Option<SharedText>,
+    media_type: Option<SharedText>,
+    url: Option<SharedText>,
     data: Option<SharedBytes>,
-    name: SharedText,
-    thinking: SharedText,
-    signature: SharedText,
-    signature_format: SharedText,
+    name: Option<SharedText>,
+    thinking: Option<SharedText>,
+    signature: Option<SharedText>,
+    signature_format: Option<SharedText>,
     state: Option<RawJson>,
-    state_format: SharedText,
-    id: SharedText,
+    state_format: Option<SharedText>,
+    id: Option<SharedText>,
     input: Option<RawJson>,
-    tool_use_id: SharedText,
-    content: Blocks,
+    tool_use_id: Option<SharedText>,
+    content: Option<Blocks>,
     is_error: bool,
 }
 
@@ -143,21 +143,21 @@ impl Values {
     fn read(&mut self, reader: &mut Reader<'_>, index: usize, results: usize) -> Read<()> {
         match index {
             TYPE => self.kind = read_kind(reader)?,
-            TEXT => self.text = reader.text()?,
-            MEDIA_TYPE => self.media_type = reader.text()?,
+            TEXT => self.text = Some(reader.text()?),
+            MEDIA_TYPE => self.media_type = Some(reader.text()?),
             SOURCE => self.read_source(reader)?,
             DATA => self.data = read_data(reader)?,
-            NAME => self.name = reader.text()?,
-            THINKING => self.thinking = reader.text()?,
-            SIGNATURE => self.signature = reader.text()?,
-            SIGNATURE_FORMAT => self.signature_format = reader.text()?,
+            NAME => self.name = Some(reader.text()?),
+            THINKING => self.thinking = Some(reader.text()?),
+            SIGNATURE => self.signature = Some(reader.text()?),
+            SIGNATURE_FORMAT => self.signature_format = Some(reader.text()?),
             STATE => self.state = Some(reader.raw()?),
-            STATE_FORMAT => self.state_format = reader.text()?,
-            ID => self.id = reader.text()?,
+            STATE_FORMAT => self.state_format = Some(reader.text()?),
+            ID => self.id = Some(reader.text()?),
             INPUT => self.input = if reader.null() { None } else { Some(reader.raw()?) },
-            TOOL_USE_ID => self.tool_use_id = reader.text()?,
+            TOOL_USE_ID => self.tool_use_id = Some(reader.text()?),
             CONTENT if results == MAX_BLOCK_DEPTH => return Err(reader.refuse(WireFault::Nesting)),
-            CONTENT => self.content = read_blocks(reader, results + 1)?,
+            CONTENT => self.content = Some(read_blocks(reader, results + 1)?),
             _ => self.is_error = reader.boolean()?,
         }
         Ok(())
@@ -166,7 +166,7 @@ impl Values {
     fn read_source(&mut self, reader: &mut Reader<'_>) -> Read<()> {
         let keys = reader.object(&SOURCE_KEYS, |reader, index| {
             if index == 0 {
-                self.url = reader.text()?;
+                self.url = Some(reader.text()?);
             } else {
                 self.data = read_data(reader)?;
             }
@@ -175,23 +175,33 @@ impl Values {
         keys.require(Keys::first(SOURCE_KEYS.len()), reader.at())
     }
 
+    /// The block, once it is known that everything that it needs is there.
     fn into_block(self) -> Block {
+        let given = Option::<SharedText>::unwrap_or_default;
         let Self { kind, text, media_type, url, data, name, .. } = self;
-        let state = self.state.map(|state| (state, self.state_format));
+        let state = self.state.map(|state| (state, given(self.state_format)));
         match kind {
-            Kind::Text => Block::Text { text },
-            Kind::Refusal => Block::Refusal { text },
-            Kind::Image => Block::Image(Image { media_type, url, data }),
-            Kind::Audio => Block::Audio(Audio { media_type, data }),
-            Kind::Document => Block::Document(Document { media_type, name, data, text }),
+            Kind::Text => Block::Text { text: given(text) },
+            Kind::Refusal => Block::Refusal { text: given(text) },
+            Kind::Image => Block::Image(Image { media_type: given(media_type), url: given(url), data }),
+            Kind::Audio => Block::Audio(Audio { media_type: given(media_type), data }),
+            Kind::Document => Block::Document(Document {
+                media_type: given(media_type),
+                name: given(name),
+                data,
+                text: given(text),
+            }),
             // The constructors drop halves that mean nothing alone, as the reference does.
-            Kind::Thinking => {
-                Block::Thinking(Thinking::new(self.thinking, self.signature, self.signature_format, state))
-            }
-            Kind::ToolUse => Block::ToolUse(ToolUse::new(self.id, name, self.input, state)),
+            Kind::Thinking => Block::Thinking(Thinking::new(
+                given(self.thinking),
+                given(self.signature),
+                given(self.signature_format),
+                state,
+            )),
+            Kind::ToolUse => Block::ToolUse(ToolUse::new(given(self.id), given(name), self.input, state)),
             Kind::ToolResult => Block::ToolResult(ToolResult {
-                tool_use_id: self.tool_use_id,
-                content: self.content,
+                tool_use_id: given(self.tool_use_id),
+                content: self.content.unwrap_or_default(),
                 is_error: self.is_error,
             }),
         }

@@ -9,8 +9,13 @@ use super::WIRE_VERSION;
 /// Encodes a compaction input as wire v1. The input was checked when it was built, so this cannot fail.
 #[must_use]
 pub fn encode_input(input: &CompactionInput) -> Vec<u8> {
-    let len = frame_len(input) + joined_len(input.transcript().iter().map(message_len));
-    encode_messages(input, input.transcript().iter(), len)
+    encode_messages(input, input.transcript().iter(), encoded_len(input))
+}
+
+/// The length in bytes of what [`encode_input`] writes, without writing it.
+#[must_use]
+pub fn encoded_len(input: &CompactionInput) -> u64 {
+    frame_len(input) + joined_len(input.transcript().iter().map(message_len))
 }
 
 /// Encodes with these messages in place of the input's own. `len` is the known length of the result.
@@ -216,8 +221,7 @@ mod tests {
         )
         .unwrap();
         let wire = encode_input(&input);
-        let len = frame_len(&input) + joined_len(input.transcript().iter().map(message_len));
-        assert_eq!(wire.len() as u64, len);
+        assert_eq!(wire.len() as u64, encoded_len(&input));
         let text = String::from_utf8(wire).unwrap();
         assert!(
             text.contains(r#"{"role":"user","blocks":[{"type":"text","text":"a \u003cb\u003e \u0026 c"}]}"#)

@@ -1,6 +1,7 @@
 //! Why a document is not wire v1: a closed reason, a part, and a place. Never any of its content.
 
 use epitome_loop::json_scan::{JsonFault, JsonFaultKind};
+use epitome_loop::json_string::{JsonStringFault, JsonStringFaultKind};
 use thiserror::Error;
 
 /// A document is refused as wire v1.
@@ -134,6 +135,16 @@ impl Fault {
 
     pub(super) fn of(self, part: WirePart) -> WireError {
         WireError { part, fault: self.what, at: self.at }
+    }
+}
+
+impl From<JsonStringFault> for Fault {
+    fn from(fault: JsonStringFault) -> Self {
+        let what = match fault.kind {
+            JsonStringFaultKind::Syntax => WireFault::Syntax,
+            JsonStringFaultKind::LoneSurrogate => WireFault::LoneSurrogate,
+        };
+        Self { what, at: fault.at }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reading messages.
 
-use epitome_loop::{Blocks, Message, Role, SharedText, TokenCount, Usage};
+use epitome_loop::{Message, Role, SharedText, TokenCount, Usage};
 
 use super::block::read_blocks;
 use super::fault::{Fault, WireFault};
@@ -20,16 +20,16 @@ const USAGE_KEYS: [&str; 5] =
 pub(super) fn read_message(reader: &mut Reader<'_>) -> Read<Message> {
     let start = reader.at();
     let mut role = Role::User;
-    let mut blocks = Blocks::default();
+    let mut blocks = None;
     let mut usage = None;
-    let mut tool_use_id = SharedText::default();
+    let mut tool_use_id: Option<SharedText> = None;
     let mut is_error = false;
     let keys = reader.object(&KEYS, |reader, index| {
         match index {
             0 => role = read_role(reader)?,
-            1 => blocks = read_blocks(reader, 0)?,
+            1 => blocks = Some(read_blocks(reader, 0)?),
             2 => usage = read_usage(reader)?,
-            3 => tool_use_id = reader.text()?,
+            3 => tool_use_id = Some(reader.text()?),
             _ => is_error = reader.boolean()?,
         }
         Ok(())
@@ -43,11 +43,12 @@ pub(super) fn read_message(reader: &mut Reader<'_>) -> Read<Message> {
     };
     keys.require(wanted, end)?;
     keys.allow(wanted, start)?;
+    let blocks = blocks.unwrap_or_default();
     Ok(match role {
         Role::User => Message::User { blocks },
         Role::System => Message::System { blocks },
         Role::Assistant => Message::Assistant { blocks, usage },
-        Role::Tool => Message::ToolResult { blocks, tool_use_id, is_error },
+        Role::Tool => Message::ToolResult { blocks, tool_use_id: tool_use_id.unwrap_or_default(), is_error },
     })
 }
 

@@ -6,9 +6,8 @@
 
 use std::borrow::Cow;
 
-use epitome_loop::json_scan::{
-    MAX_JSON_DEPTH, escape_len, measure_value, number_end, plain_run, skip_white_space, string_end,
-};
+use epitome_loop::json_scan::{MAX_JSON_DEPTH, measure_value, number_end, skip_white_space};
+use epitome_loop::json_string::{StringDecoder, plain_run, string_end};
 use epitome_loop::{RawJson, SharedText};
 
 use super::fault::{Fault, WireFault};
@@ -21,8 +20,8 @@ pub(super) struct Reader<'a> {
     at: usize,
     /// How many objects and arrays are open.
     level: usize,
-    /// Where strings with escapes are decoded, so that each costs one allocation of its final size.
-    decoded: String,
+    /// Decodes strings with escapes, so that each costs one allocation of its final size.
+    decoder: StringDecoder,
 }
 
 /// A set of the keys that an object may have: one bit for the index of each.
@@ -63,7 +62,7 @@ impl Keys {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(text: &'a str) -> Self {
-        Self { text, at: skip_white_space(text.as_bytes(), 0), level: 0, decoded: String::new() }
+        Self { text, at: skip_white_space(text.as_bytes(), 0), level: 0, decoder: StringDecoder::default() }
     }
 
     pub(super) fn at(&self) -> usize {
@@ -147,27 +146,19 @@ impl<'a> Reader<'a> {
     /// Reads a string that is to be kept.
     pub(super) fn text(&mut self) -> Read<SharedText> {
         let start = self.open_string()?;
-        let run = plain_run(self.rest(start));
-        if self.byte(start + run) == Some(b'"') {
-            let text = SharedText::from(self.slice(start, start + run));
-            self.go_to(start + run + 1);
-            return Ok(text);
+        match self.plain_string(start) {
+            Some(text) => Ok(SharedText::from(text)),
+            None => self.decode(start, |text| SharedText::from(text)),
         }
-        self.decode_string(start, run)?;
-        Ok(SharedText::from(self.decoded.as_str()))
     }
 
     /// Reads a string that is looked at and dropped.
     pub(super) fn short_text(&mut self) -> Read<Cow<'a, str>> {
         let start = self.open_string()?;
-        let run = plain_run(self.rest(start));
-        if self.byte(start + run) == Some(b'"') {
-            let text = self.slice(start, start + run);
-            self.go_to(start + run + 1);
-            return Ok(Cow::Borrowed(text));
+        match self.plain_string(start) {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => self.decode(start, |text| Cow::Owned(text.to_owned())),
         }
-        self.decode_string(start, run)?;
-        Ok(Cow::Owned(self.decoded.clone()))
     }
 
     /// Reads a whole number from 0 to 2^64 - 1, written in plain digits.
@@ -228,81 +219,37 @@ impl<'a> Reader<'a> {
         self.refuse(if self.peek() == Some(b'n') { WireFault::Null } else { WireFault::WrongType })
     }
 
+    /// Takes a string without escapes as it stands there.
+    fn plain_string(&mut self, start: usize) -> Option<&'a str> {
+        let end = start + plain_run(self.text.as_bytes(), start);
+        if self.byte(end) != Some(b'"') {
+            return None;
+        }
+        let text = self.slice(start, end);
+        self.go_to(end + 1);
+        Some(text)
+    }
+
     fn open_string(&mut self) -> Read<usize> {
         if self.peek() == Some(b'"') { Ok(self.at + 1) } else { Err(self.unexpected()) }
     }
 
-    /// Decodes a string with escapes; `run` bytes from `start` on are known to be plain.
-    fn decode_string(&mut self, start: usize, run: usize) -> Read<()> {
-        let fault = match self.decode_pieces(start, run) {
-            Err(fault) if !fault.spoils_the_document() => fault,
-            decoded => return decoded,
-        };
-        self.go_to(string_end(self.text.as_bytes(), start - 1)?);
-        Err(fault)
-    }
-
-    fn decode_pieces(&mut self, start: usize, run: usize) -> Read<()> {
-        self.decoded.clear();
-        let (mut from, mut at) = (start, start + run);
-        loop {
-            self.decoded.push_str(self.text.get(from..at).unwrap_or_default());
-            match self.byte(at) {
-                Some(b'"') => {
-                    self.go_to(at + 1);
-                    return Ok(());
-                }
-                Some(b'\\') => at = self.decode_escape(at)?,
-                _ => return Err(Fault::new(WireFault::Syntax, at)),
+    /// Decodes a string whose first byte behind the quote stands at `start`.
+    fn decode<T>(&mut self, start: usize, keep: impl FnOnce(&str) -> T) -> Read<T> {
+        match self.decoder.decode(self.text, start) {
+            Ok((text, end)) => {
+                let kept = keep(text);
+                self.go_to(end);
+                Ok(kept)
             }
-            from = at;
-            at += plain_run(self.rest(at));
+            Err(fault) => {
+                let fault = Fault::from(fault);
+                if !fault.spoils_the_document() {
+                    self.go_to(string_end(self.text.as_bytes(), start - 1)?);
+                }
+                Err(fault)
+            }
         }
-    }
-
-    /// Decodes the escape at `at` and says where it ends.
-    fn decode_escape(&mut self, at: usize) -> Read<usize> {
-        let end = at + escape_len(self.text.as_bytes(), at)?;
-        let decoded = match self.byte(at + 1) {
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'n') => '\n',
-            Some(b'r') => '\r',
-            Some(b't') => '\t',
-            Some(b'u') => return self.decode_unit(at, end),
-            Some(itself) => char::from(itself),
-            None => return Err(Fault::new(WireFault::Syntax, at)),
-        };
-        self.decoded.push(decoded);
-        Ok(end)
-    }
-
-    /// Decodes `\uXXXX`, with its second half when it is the first of a surrogate pair.
-    fn decode_unit(&mut self, at: usize, end: usize) -> Read<usize> {
-        let lone = Fault::new(WireFault::LoneSurrogate, at);
-        let high = self.unit(at);
-        if let Some(character) = char::from_u32(high) {
-            self.decoded.push(character);
-            return Ok(end);
-        }
-        let pair = high < 0xdc00 && self.byte(end) == Some(b'\\') && self.byte(end + 1) == Some(b'u');
-        if !pair {
-            return Err(lone);
-        }
-        let low_end = end + escape_len(self.text.as_bytes(), end)?;
-        let low = self.unit(end);
-        if !(0xdc00..0xe000).contains(&low) {
-            return Err(lone);
-        }
-        let code = 0x1_0000 + ((high - 0xd800) << 10 | (low - 0xdc00));
-        self.decoded.push(char::from_u32(code).ok_or(lone)?);
-        Ok(low_end)
-    }
-
-    /// The number in the four digits of the escape at `at`, which are known to be there.
-    fn unit(&self, at: usize) -> u32 {
-        let digits = self.text.as_bytes().get(at + 2..at + 6).unwrap_or_default();
-        digits.iter().fold(0, |unit, digit| unit << 4 | char::from(*digit).to_digit(16).unwrap_or(0))
     }
 
     fn take(&mut self, byte: u8) -> bool {
