@@ -13,7 +13,7 @@ const SUMMARY: &str = "what <was> \"before\"\n\u{1f600}";
 
 /// Bytes that a message or a block may grow by when it is written in another format: keys, marks of losses, ids, and
 /// the record around it.
-const GROWTH: usize = 96;
+const GROWTH: usize = 200;
 
 /// The laws of transcripts for an input in Anthropic's format.
 pub fn transcript_anthropic(bytes: &[u8]) {
@@ -153,7 +153,7 @@ fn hold_session(bytes: &[u8], session: &Session, options: &ReadOptions) {
     let lead = repaired.leading_system();
     let mut kept: Vec<usize> = all.into_iter().filter(|index| *index < lead || index % 3 != 0).collect();
     let format = repaired.format();
-    if is_of_items(format) || format == Format::Gemini {
+    if is_of_items(format) || is_of_claude_code(format) || format == Format::Gemini {
         // What only refers to a call is known by its result, and ids may be missing, so exchanges are kept whole.
         let kept_whole = |(at, exchange): (usize, Vec<usize>)| (at < lead || at % 3 != 0).then_some(exchange);
         kept =
@@ -171,12 +171,18 @@ fn hold_session(bytes: &[u8], session: &Session, options: &ReadOptions) {
     }
 }
 
+/// Whether results stand in the order of their calls, wherever they were recorded.
+fn is_of_claude_code(format: Format) -> bool {
+    matches!(format, Format::ClaudeCode | Format::ClaudeStreamJson)
+}
+
 /// Whether messages are made of items.
 fn is_of_items(format: Format) -> bool {
     matches!(format, Format::OpenAiResponses | Format::CodexRollout)
 }
 
-/// Messages as a format holds them: where they are made of items, what the model says in a row is one.
+/// Messages as a format holds them: where they are made of items, what the model says in a row is one; Claude Code
+/// has results in the order of their calls.
 fn held(format: Format, messages: &[Message]) -> Vec<Message> {
     let mut held: Vec<Message> = Vec::new();
     for message in messages {
@@ -189,7 +195,29 @@ fn held(format: Format, messages: &[Message]) -> Vec<Message> {
             (_, message) => held.push(message.clone()),
         }
     }
+    if is_of_claude_code(format) {
+        exchanges(messages).into_iter().for_each(|exchange| in_order_of_calls(&mut held, &exchange));
+    }
     held
+}
+
+/// Sorts the results behind a message by its calls.
+fn in_order_of_calls(messages: &mut [Message], exchange: &[usize]) {
+    let Some((first, behind)) = exchange.split_first() else { return };
+    let calls: Vec<String> = messages
+        .get(*first)
+        .into_iter()
+        .flat_map(|message| message.tool_calls().map(|call| call.id.as_str().to_owned()))
+        .collect();
+    let place = |message: &Message| match message {
+        Message::ToolResult { tool_use_id, .. } => calls.iter().position(|id| *id == tool_use_id.as_str()),
+        _ => None,
+    };
+    if let (Some(start), Some(end)) = (behind.first(), behind.last())
+        && let Some(results) = messages.get_mut(*start..=*end)
+    {
+        results.sort_by_key(place);
+    }
 }
 
 /// Messages by index, each with the results behind it.
