@@ -1,11 +1,13 @@
 //! The command line.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use epitome_loop::BasisPoints;
 use epitome_transcripts::Format;
+
+use crate::agent_folders::Agent;
 
 /// Keeps an agent's context inside its window without losing what matters.
 ///
@@ -28,6 +30,8 @@ pub(crate) enum Command {
     Compact(CompactArgs),
     /// Show what a session takes: by role, by kind, and its largest messages.
     Measure(MeasureArgs),
+    /// List the sessions of coding agents on this machine, newest first, and how full they are.
+    Sessions(SessionsArgs),
     /// Check a summary against its grammar, or a rig's definitions against each other.
     #[command(subcommand)]
     Check(CheckCommand),
@@ -48,10 +52,12 @@ impl Command {
     pub(crate) fn wants_json(&self) -> bool {
         match self {
             Self::Compact(args) => {
-                let target = args.out.as_ref().or(args.session.as_ref().map(|session| &session.file));
+                let target =
+                    args.out.as_ref().or(args.session.as_ref().and_then(|session| session.file.as_ref()));
                 args.json && target.is_none_or(|target| target.as_os_str() != "-")
             }
             Self::Measure(args) => args.json,
+            Self::Sessions(args) => args.json,
             Self::Check(CheckCommand::Summary { json, .. } | CheckCommand::Rig { json, .. }) => *json,
             Self::Policy(PolicyCommand::Check(args)) => args.json,
             Self::Policy(PolicyCommand::Show { .. }) | Self::Models | Self::Completions { .. } => false,
@@ -60,10 +66,16 @@ impl Command {
 }
 
 /// How to read the session and for which model it is.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct SessionArgs {
-    #[arg(help = file_help())]
-    pub(crate) file: PathBuf,
+    #[arg(help = file_help(), conflicts_with = "latest")]
+    pub(crate) file: Option<PathBuf>,
+    /// Take the newest session of this agent instead of a FILE; `epitome sessions` lists them all.
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) latest: Option<Agent>,
+    /// Look for the newest session in this home folder. [default: yours, and where the agents were moved to]
+    #[arg(long, value_name = "DIR", requires = "latest", conflicts_with = "file")]
+    pub(crate) home: Option<PathBuf>,
     /// The model of the next call. Its window and tokenizer are looked up; `epitome models` lists them. Taken
     /// from the session when it names one.
     #[arg(long, value_name = "NAME")]
@@ -91,7 +103,9 @@ Examples:
   epitome compact session.jsonl --force --dry-run
       Shows what a compaction would keep and cut, and writes nothing.
   epitome compact - --window 128000 --quiet < session.json > shorter.json
-      As a filter: the session goes to standard output, changed or not.")]
+      As a filter: the session goes to standard output, changed or not.
+  epitome compact --latest claude-code
+      The newest session of Claude Code; the result goes to the current folder, never into the agent's.")]
 pub(crate) struct CompactArgs {
     /// Speak the contract of the offline yardsticks instead: chat messages on standard input, at most this
     /// many tokens of four bytes on standard output.
@@ -127,7 +141,8 @@ pub(crate) struct CompactArgs {
     #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
     pub(crate) to: Option<Format>,
     /// Write the session here; - is standard output. [default: beside the input, with .compacted before the
-    /// extension and a number where that name is taken; standard output for standard input]
+    /// extension and a number where that name is taken; in the current folder for --latest; standard output for
+    /// standard input]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Report as JSON.
@@ -136,6 +151,39 @@ pub(crate) struct CompactArgs {
     /// Report nothing but failures.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
+}
+
+impl SessionArgs {
+    /// The session's file; `-` is standard input.
+    pub(crate) fn file(&self) -> &Path {
+        self.file.as_deref().unwrap_or(Path::new(""))
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  epitome sessions
+      The newest sessions of all agents, with project, model, tokens and share of the model's window.
+  epitome sessions --agent claude-code --all --json
+      Every session of Claude Code, for a machine.")]
+pub(crate) struct SessionsArgs {
+    /// Only sessions of this agent; may be given more than once.
+    #[arg(long, value_name = "AGENT")]
+    pub(crate) agent: Vec<Agent>,
+    /// Show at most this many sessions, the newest.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) limit: usize,
+    /// Show every session.
+    #[arg(long, conflicts_with = "limit")]
+    pub(crate) all: bool,
+    /// Look into this home folder. [default: yours, and where the agents were moved to by CLAUDE_CONFIG_DIR,
+    /// CODEX_HOME, PI_CODING_AGENT_DIR or GEMINI_CLI_HOME]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) home: Option<PathBuf>,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -16,6 +16,7 @@ use crate::args::CompactArgs;
 use crate::failure::Failure;
 use crate::identity::{basis_of, fingerprint_of};
 use crate::input::{Progress, read_session};
+use crate::latest;
 use crate::output::Destination;
 use crate::profile::{for_compaction, resolved};
 use crate::report::{
@@ -27,6 +28,9 @@ use crate::unseen::{Unseen, UnseenSource};
 #[derive(Serialize)]
 struct Report {
     report: u32,
+    /// The file that `--latest` chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
     outcome: &'static str,
     format: &'static str,
     provider: String,
@@ -95,9 +99,13 @@ struct WrittenReport {
 
 /// Compacts one session.
 pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
-    let session_args = args.session.as_ref().ok_or(Failure::NoFile)?;
+    let session_args =
+        args.session.as_ref().filter(|session| session.file.is_some()).ok_or(Failure::NoFile)?;
     let policy = for_compaction(args)?;
-    let destination = Destination::of(&session_args.file, args.out.as_deref(), args.to)?;
+    let destination = match session_args.latest {
+        Some(agent) => latest::destination(agent, session_args, args.out.as_deref(), args.to)?,
+        None => Destination::of(session_args.file(), args.out.as_deref(), args.to)?,
+    };
     let progress = Progress::new(args.quiet || args.json);
     let (source, original) = read_session(session_args, &progress)?;
     let target = Target::of(session_args, &original)?;
@@ -118,6 +126,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
 
     let mut report = Report {
         report: VERSION,
+        session: latest::chosen(session_args),
         outcome: "left_alone",
         format: session.format().as_str(),
         provider: target.model.provider.as_str().to_owned(),
@@ -286,6 +295,9 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
     let (format, model, provider) =
         (emphasis(report.format), printable(&report.model), printable(&report.provider));
     writeln!(out, "{format}, {} messages, for {model} ({provider})", report.messages)?;
+    if let Some(session) = &report.session {
+        writeln!(out, "session   {}", printable(session))?;
+    }
     for note in listed(&report.notes) {
         writeln!(out, "note      {note}")?;
     }

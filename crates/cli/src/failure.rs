@@ -12,6 +12,7 @@ use epitome_transcripts::{Format, ReadError, WriteError};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::agent_folders::Agent;
 use crate::profile::HUSTLE;
 use crate::report::{VERSION, print_json, printable};
 
@@ -27,8 +28,14 @@ pub(crate) enum Failure {
     NoWindow,
     #[error("the model is not in the table; `epitome models` lists what is known, or give --window TOKENS")]
     UnknownModel,
-    #[error("give a FILE, or - for standard input")]
+    #[error("give a FILE, - for standard input, or --latest AGENT for the newest session of an agent")]
     NoFile,
+    #[error("there is no home folder to look into; name one with --home DIR")]
+    NoHome,
+    #[error("no session of {} under {}", agent.as_str(), shown(folder))]
+    NoSession { agent: Agent, folder: PathBuf },
+    #[error("the current folder belongs to {}, and nothing is written there unasked; name a file with --out FILE", agent.as_str())]
+    AgentsFolder { agent: Agent },
     #[error("{0}")]
     Policy(CompactionPolicyError),
     /// A policy file that is not valid; `reported` says that a report of its own was made.
@@ -80,12 +87,15 @@ impl Failure {
             Self::NoWindow
             | Self::UnknownModel
             | Self::NoFile
+            | Self::NoHome
+            | Self::AgentsFolder { .. }
             | Self::Policy(_)
             | Self::UnknownHustle
             | Self::NoRoom(_)
             | Self::TwoInputs
             | Self::OverInput => 2,
             Self::Read { .. }
+            | Self::NoSession { .. }
             | Self::Summary { .. }
             | Self::PolicyFile { .. }
             | Self::RigFile { .. }
@@ -107,6 +117,9 @@ impl Failure {
             Self::NoWindow => "no_window",
             Self::UnknownModel => "unknown_model",
             Self::NoFile => "no_file",
+            Self::NoHome => "no_home",
+            Self::NoSession { .. } => "no_session",
+            Self::AgentsFolder { .. } => "agents_folder",
             Self::Policy(_) => "policy",
             Self::PolicyFile { .. } => "policy_file",
             Self::UnknownHustle => "unknown_hustle",

@@ -66,14 +66,8 @@ mod tests {
     fn print(session: &str, model: &str, window: u64) -> RequestFingerprint {
         let session =
             epitome_transcripts::read(session.as_bytes(), &ReadOptions::default(), &mut |_| {}).unwrap();
-        let args = SessionArgs {
-            file: "-".into(),
-            model: Some(model.to_owned()),
-            window: Some(window),
-            from: None,
-            conversation: None,
-            unseen: None,
-        };
+        let args =
+            SessionArgs { model: Some(model.to_owned()), window: Some(window), ..SessionArgs::default() };
         let target = Target::of(&args, &session).unwrap();
         fingerprint_of(&session, &target, basis_of(b"the same event")).unwrap()
     }

@@ -51,11 +51,11 @@ fn read_once(file: File, bytes: &mut Vec<u8>) -> io::Result<()> {
 
 /// Reads and understands a session.
 pub(crate) fn read_session(args: &SessionArgs, progress: &Progress) -> Result<(Vec<u8>, Session), Failure> {
-    let bytes = read_bytes(&args.file)?;
+    let bytes = read_bytes(args.file())?;
     progress.start("reading", bytes.len() as u64);
     let options = ReadOptions { format: args.from, conversation: args.conversation };
     let session = epitome_transcripts::read(&bytes, &options, &mut |at| progress.at(at))
-        .map_err(|reason| Failure::Read { path: args.file.clone(), reason })?;
+        .map_err(|reason| Failure::Read { path: args.file().to_owned(), reason })?;
     progress.stage("counting");
     Ok((bytes, session))
 }
@@ -73,7 +73,7 @@ impl Progress {
         Self(ProgressBar::with_draw_target(None, target))
     }
 
-    fn start(&self, what: &'static str, bytes: u64) {
+    pub(crate) fn start(&self, what: &'static str, bytes: u64) {
         if bytes < WORTH_SHOWING {
             self.0.set_draw_target(ProgressDrawTarget::hidden());
         }
@@ -84,7 +84,7 @@ impl Progress {
         self.0.set_message(what);
     }
 
-    fn at(&self, bytes: u64) {
+    pub(crate) fn at(&self, bytes: u64) {
         self.0.set_position(bytes);
     }
 

@@ -1,5 +1,6 @@
 //! The command `epitome`: compacts, measures and checks agent sessions.
 
+mod agent_folders;
 mod args;
 mod check;
 mod check_rig;
@@ -7,15 +8,20 @@ mod compact;
 mod failure;
 mod identity;
 mod input;
+mod latest;
 mod measure;
 mod models;
 mod output;
 mod policy;
 mod profile;
 mod report;
+mod session_head;
+mod sessions;
 mod stdio_chat;
+mod survey;
 mod target;
 mod unseen;
+mod utc_time;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -45,11 +51,20 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> Result<(), Failure> {
     match cli.command {
-        Command::Compact(args) => match args.stdio_chat {
+        Command::Compact(mut args) => match args.stdio_chat {
             Some(budget) => stdio_chat::run(budget),
-            None => compact::run(&args),
+            None => {
+                if let Some(session) = &mut args.session {
+                    latest::resolve(session)?;
+                }
+                compact::run(&args)
+            }
         },
-        Command::Measure(args) => measure::run(&args),
+        Command::Measure(mut args) => {
+            latest::resolve(&mut args.session)?;
+            measure::run(&args)
+        }
+        Command::Sessions(args) => sessions::run(&args),
         Command::Check(CheckCommand::Summary { file, json }) => check::summary(&file, json),
         Command::Check(CheckCommand::Rig { file, json }) => check_rig::run(&file, json),
         Command::Policy(PolicyCommand::Show { json }) => policy::show(json),

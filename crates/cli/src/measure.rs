@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::args::MeasureArgs;
 use crate::failure::Failure;
 use crate::input::{Progress, is_stdio, read_session};
+use crate::latest;
 use crate::profile::{self, room};
 use crate::report::{MeasurementReport, VERSION, bar, emphasis, listed, print_json, printable, tokens};
 use crate::target::Target;
@@ -20,6 +21,9 @@ const LARGEST: usize = 10;
 #[derive(Serialize)]
 struct Report {
     report: u32,
+    /// The file that `--latest` chose.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
     format: &'static str,
     provider: String,
     model: String,
@@ -52,7 +56,10 @@ struct Largest {
 
 /// Measures a session and shows where its tokens are.
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
-    if is_stdio(&args.session.file) && args.policy.as_deref().is_some_and(is_stdio) {
+    if args.session.file.is_none() {
+        return Err(Failure::NoFile);
+    }
+    if is_stdio(args.session.file()) && args.policy.as_deref().is_some_and(is_stdio) {
         return Err(Failure::TwoInputs);
     }
     let policy = profile::load(args.policy.as_deref())?;
@@ -79,6 +86,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     });
     let report = Report {
         report: VERSION,
+        session: latest::chosen(&args.session),
         format: session.format().as_str(),
         provider: target.model.provider.as_str().to_owned(),
         model: target.model.model.as_str().to_owned(),
@@ -125,6 +133,9 @@ fn show(report: &Report, lacks_system_and_tools: bool) -> Result<(), Failure> {
             printable(&report.model),
             printable(&report.provider)
         )?;
+        if let Some(session) = &report.session {
+            writeln!(out, "{}", printable(session))?;
+        }
         writeln!(out, "\n{}\n  {}", emphasis("pressure"), report.measurement)?;
         if let Some(reported) = report.reported_by_provider {
             writeln!(out, "  the provider last reported {} tokens", tokens(reported))?;

@@ -44,6 +44,22 @@ impl Destination {
         }
     }
 
+    /// As [`Destination::of`], but what would lie beside the input lies in `folder`.
+    pub(crate) fn in_folder(
+        folder: &Path,
+        input: &Path,
+        out: Option<&Path>,
+        to: Option<Format>,
+    ) -> Result<Self, Failure> {
+        Ok(match Self::of(input, out, to)? {
+            Self::File { permissions, .. } if out.is_none() => {
+                let name = input.file_name().unwrap_or(input.as_os_str());
+                Self::File { path: free_name_beside(&folder.join(name), to), permissions }
+            }
+            other => other,
+        })
+    }
+
     /// Writes everything or nothing: into a file beside the target that then takes its name. What is no
     /// regular file, such as a pipe or a device, is written into.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {

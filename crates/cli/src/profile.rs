@@ -45,7 +45,7 @@ pub(crate) fn read(path: &Path, reported: bool) -> Result<PolicyFile, Failure> {
 
 /// The policy file of a compaction: what the command line says outranks the file.
 pub(crate) fn for_compaction(args: &CompactArgs) -> Result<PolicyFile, Failure> {
-    let session_is_stdin = args.session.as_ref().is_some_and(|session| is_stdio(&session.file));
+    let session_is_stdin = args.session.as_ref().is_some_and(|session| is_stdio(session.file()));
     if session_is_stdin && args.policy.as_deref().is_some_and(is_stdio) {
         return Err(Failure::TwoInputs);
     }

@@ -32,10 +32,16 @@ impl From<&ContextMeasurement> for MeasurementReport {
     }
 }
 
+impl MeasurementReport {
+    /// The share of the limit. Basis points stop at full; a person wants to know how far beyond it is.
+    pub(crate) fn percent(&self) -> f64 {
+        100.0 * self.tokens as f64 / self.limit.max(1) as f64
+    }
+}
+
 impl fmt::Display for MeasurementReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Basis points stop at full; a person wants to know how far beyond it is.
-        let share = 100.0 * self.tokens as f64 / self.limit.max(1) as f64;
+        let share = self.percent();
         let about = if self.quality == CountQuality::HeuristicEstimate.as_str() { "about " } else { "" };
         let text = format!("{about}{} of {} tokens, {share:.1} %", tokens(self.tokens), tokens(self.limit));
         write!(f, "{text:<44} {}", bar(self.tokens, self.limit, pressure_color(share)))
@@ -91,8 +97,19 @@ const BAR_WIDTH: u64 = 30;
 
 /// A bar of `part` in `whole`, by eighths of a character.
 pub(crate) fn bar(part: u64, whole: u64, color: AnsiColor) -> String {
+    bar_of_width(BAR_WIDTH, part, whole, color)
+}
+
+/// A short bar for a measurement in a list.
+pub(crate) fn pressure_bar(measurement: &MeasurementReport) -> String {
+    const SHORT: u64 = 10;
+    let color = pressure_color(measurement.percent());
+    bar_of_width(SHORT, measurement.tokens, measurement.limit, color)
+}
+
+fn bar_of_width(width: u64, part: u64, whole: u64, color: AnsiColor) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = u128::from(part.min(whole)) * u128::from(BAR_WIDTH) * 8 / u128::from(whole.max(1));
+    let eighths = u128::from(part.min(whole)) * u128::from(width) * 8 / u128::from(whole.max(1));
     let full = "█".repeat(usize::try_from(eighths / 8).unwrap_or(0));
     let rest = EIGHTHS.get(usize::try_from(eighths % 8).unwrap_or(0)).copied().unwrap_or_default();
     let style = color.on_default();
