@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use epitome_loop::BasisPoints;
@@ -172,7 +173,8 @@ pub(crate) struct SessionsArgs {
     #[arg(long, value_name = "AGENT")]
     pub(crate) agent: Vec<Agent>,
     /// Show at most this many sessions, the newest.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 20,
+          value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub(crate) limit: usize,
     /// Show every session.
     #[arg(long, conflicts_with = "limit")]
