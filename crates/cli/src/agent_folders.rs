@@ -268,21 +268,21 @@ mod tests {
     }
 
     const SESSIONS: [&str; 6] = [
-        ".claude/projects/-work-api/0c7e.jsonl",
+        ".claude/projects/-srv-api/0c7e.jsonl",
         ".codex/sessions/2026/01/05/rollout-2026-01-05T10-00-00-1.jsonl",
         ".gemini/tmp/5eb97e/chats/session-2026-01-05T10-00-3bacc8a0.json",
         ".gemini/tmp/api/chats/session-2026-02-05T10-00-4bacc8a0.jsonl",
-        ".pi/agent/sessions/--work-api--/2026_1.jsonl",
-        ".pi/agent/sessions/--work-web--/2026_2.jsonl",
+        ".pi/agent/sessions/--srv-api--/2026_1.jsonl",
+        ".pi/agent/sessions/--srv-web--/2026_2.jsonl",
     ];
 
     #[test]
     fn sessions_are_found_and_other_files_are_not() {
         let home = home_with(&SESSIONS);
         for other in [
-            ".claude/projects/-work-api/agent-a1.jsonl",
-            ".claude/projects/-work-api/0c7e/subagents/agent-b2.jsonl",
-            ".claude/projects/-work-api/notes.md",
+            ".claude/projects/-srv-api/agent-a1.jsonl",
+            ".claude/projects/-srv-api/0c7e/subagents/agent-b2.jsonl",
+            ".claude/projects/-srv-api/notes.md",
             ".claude/projects/loose.jsonl",
             ".codex/sessions/2026/01/05/history.jsonl",
             ".codex/sessions/old/01/05/rollout-1.jsonl",
@@ -317,11 +317,11 @@ mod tests {
     #[test]
     fn gemini_says_the_project_beside_the_chats() {
         let home = home_with(&SESSIONS);
-        fs::write(home.path().join(".gemini/tmp/api/.project_root"), "/work/api\n").unwrap();
+        fs::write(home.path().join(".gemini/tmp/api/.project_root"), "/srv/api\n").unwrap();
         let files = find(&AgentFolders::of_home(home.path()), &[Agent::Gemini]).files;
         let mut projects: Vec<&str> = files.iter().map(|file| file.project.as_deref().unwrap()).collect();
         projects.sort_unstable();
-        assert_eq!(projects, ["/work/api", "5eb97e"]);
+        assert_eq!(projects, ["/srv/api", "5eb97e"]);
     }
 
     #[test]
@@ -346,10 +346,10 @@ mod tests {
         let home = home_with(&SESSIONS);
         let projects = home.path().join(".claude/projects");
         symlink(&projects, projects.join("again")).unwrap();
-        symlink(projects.join("-work-api"), projects.join("same")).unwrap();
+        symlink(projects.join("-srv-api"), projects.join("same")).unwrap();
         symlink("nowhere", projects.join("dangling")).unwrap();
-        symlink("self.jsonl", projects.join("-work-api/self.jsonl")).unwrap();
-        symlink("0c7e.jsonl", projects.join("-work-api/copy.jsonl")).unwrap();
+        symlink("self.jsonl", projects.join("-srv-api/self.jsonl")).unwrap();
+        symlink("0c7e.jsonl", projects.join("-srv-api/copy.jsonl")).unwrap();
         assert_eq!(found(home.path(), &[Agent::ClaudeCode]), SESSIONS[..1]);
         // What lies elsewhere is found through its link.
         let elsewhere = home_with(&["moved/1.jsonl"]);

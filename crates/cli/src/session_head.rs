@@ -87,14 +87,14 @@ mod tests {
 
     #[test]
     fn each_agent_says_where_it_works() {
-        let work = || Some("/work/api".to_owned());
+        let work = || Some("/srv/api".to_owned());
         assert_eq!(
-            head("{\"type\":\"session\",\"cwd\":\"/work/api\"}\n{\"cwd\":\"/b\"}", Agent::Pi),
+            head("{\"type\":\"session\",\"cwd\":\"/srv/api\"}\n{\"cwd\":\"/b\"}", Agent::Pi),
             (work(), false)
         );
-        let meta = "{\"type\":\"session_meta\",\"payload\":{\"cwd\":\"/work/api\",\"source\":\"cli\"}}\n";
+        let meta = "{\"type\":\"session_meta\",\"payload\":{\"cwd\":\"/srv/api\",\"source\":\"cli\"}}\n";
         assert_eq!(head(meta, Agent::Codex), (work(), false));
-        let claude = "{\"type\":\"summary\"}\ncut\n{\"cwd\":\"/work/api\",\"isSidechain\":false}\n{\"isSidechain\":true}";
+        let claude = "{\"type\":\"summary\"}\ncut\n{\"cwd\":\"/srv/api\",\"isSidechain\":false}\n{\"isSidechain\":true}";
         assert_eq!(head(claude, Agent::ClaudeCode), (work(), false));
         assert_eq!(head("", Agent::Pi), (None, false));
         assert_eq!(head("{\"cwd\":7,\"payload\":[],\"kind\":{}}\n[]\n", Agent::Gemini), (None, false));

@@ -168,7 +168,7 @@ fn surveys(files: &[SessionFile], progress: &Progress) -> Result<Vec<Survey>, Fa
     let policy = built_in()?;
     progress.start("reading sessions", files.iter().map(|file| file.bytes).sum());
     let left = Mutex::new((files.iter().enumerate(), 0_u64));
-    let mut done: Vec<(usize, Survey)> = thread::scope(|scope| {
+    let done: Vec<(usize, Survey)> = thread::scope(|scope| {
         let work = || {
             let mut own = Vec::new();
             loop {
@@ -184,8 +184,14 @@ fn surveys(files: &[SessionFile], progress: &Progress) -> Result<Vec<Survey>, Fa
         let workers: Vec<_> = (0..at_once.min(files.len())).map(|_| scope.spawn(work)).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
     });
-    done.sort_by_key(|(at, _)| *at);
-    Ok(done.into_iter().map(|(_, survey)| survey).collect())
+    let broken_off = || Survey::Unreadable { project: None, reason: "reading it broke off".to_owned() };
+    let mut surveys: Vec<Survey> = files.iter().map(|_| broken_off()).collect();
+    for (at, survey) in done {
+        if let Some(place) = surveys.get_mut(at) {
+            *place = survey;
+        }
+    }
+    Ok(surveys)
 }
 
 /// How the list is shown.
@@ -314,15 +320,15 @@ mod tests {
 
     #[test]
     fn long_text_is_cut_where_it_tells_least() {
-        assert_eq!(cut_front("~/work/api", 10), "~/work/api");
-        assert_eq!(cut_front("/very/long/work/api", 10), "…/work/api");
+        assert_eq!(cut_front("~/srv/api", 10), "~/srv/api");
+        assert_eq!(cut_front("/very/long/srv/api", 9), "…/srv/api");
         assert_eq!(cut_back("claude-sonnet", 8), "claude-…");
     }
 
     #[test]
     fn paths_are_short_and_harmless() {
         let page = Page { now: SystemTime::UNIX_EPOCH, home: Some("/home/ada".into()), with_bars: false };
-        assert_eq!(page.short("/home/ada/work"), "~/work");
+        assert_eq!(page.short("/home/ada/srv"), "~/srv");
         assert_eq!(page.short("/home/ada"), "~");
         assert_eq!(page.short("/home/adam/x"), "/home/adam/x");
         assert_eq!(page.short("/home/ada/a\u{1b}[2Jb\n"), "~/a\u{fffd}[2Jb\u{fffd}");

@@ -76,9 +76,9 @@ fn stderr(output: &Output) -> &str {
     std::str::from_utf8(&output.stderr).unwrap()
 }
 
-const CLAUDE: &str = ".claude/projects/-work-api/0c7e1f52.jsonl";
+const CLAUDE: &str = ".claude/projects/-srv-api/0c7e1f52.jsonl";
 const CODEX: &str = ".codex/sessions/2026/01/05/rollout-2026-01-05T10-00-00-77.jsonl";
-const PI: &str = ".pi/agent/sessions/--work-api--/2026-01-05_1.jsonl";
+const PI: &str = ".pi/agent/sessions/--srv-api--/2026-01-05_1.jsonl";
 const GEMINI: &str = ".gemini/tmp/api/chats/session-2026-01-05T10-00-3bacc8a0.jsonl";
 
 /// Words of a turn, so that a compaction has something to summarize.
@@ -93,10 +93,10 @@ fn claude(turns: usize) -> String {
         let (user, model) = (format!("u{turn}"), format!("a{turn}"));
         let parent = if turn == 0 { "null".to_owned() } else { format!("\"a{}\"", turn - 1) };
         text += &format!(
-            "{{\"type\":\"user\",\"sessionId\":\"s\",\"uuid\":\"{user}\",\"parentUuid\":{parent},\"isSidechain\":false,\"cwd\":\"/work/api\",\"timestamp\":\"2026-01-05T10:{turn:02}:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"Go on with step {turn}.\"}}}}\n"
+            "{{\"type\":\"user\",\"sessionId\":\"s\",\"uuid\":\"{user}\",\"parentUuid\":{parent},\"isSidechain\":false,\"cwd\":\"/srv/api\",\"timestamp\":\"2026-01-05T10:{turn:02}:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"Go on with step {turn}.\"}}}}\n"
         );
         text += &format!(
-            "{{\"type\":\"assistant\",\"sessionId\":\"s\",\"uuid\":\"{model}\",\"parentUuid\":\"{user}\",\"isSidechain\":false,\"cwd\":\"/work/api\",\"timestamp\":\"2026-01-05T10:{turn:02}:30.000Z\",\"message\":{{\"id\":\"m{turn}\",\"role\":\"assistant\",\"model\":\"claude-sonnet-4-5\",\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}]}}}}\n",
+            "{{\"type\":\"assistant\",\"sessionId\":\"s\",\"uuid\":\"{model}\",\"parentUuid\":\"{user}\",\"isSidechain\":false,\"cwd\":\"/srv/api\",\"timestamp\":\"2026-01-05T10:{turn:02}:30.000Z\",\"message\":{{\"id\":\"m{turn}\",\"role\":\"assistant\",\"model\":\"claude-sonnet-4-5\",\"content\":[{{\"type\":\"text\",\"text\":\"{}\"}}]}}}}\n",
             words(turn)
         );
     }
@@ -104,7 +104,7 @@ fn claude(turns: usize) -> String {
 }
 
 fn codex(turns: usize) -> String {
-    let mut text = "{\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"77\",\"cwd\":\"/work/api\",\"source\":\"cli\"}}\n{\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"type\":\"turn_context\",\"payload\":{\"cwd\":\"/work/api\",\"model\":\"gpt-5.1-codex\"}}\n".to_owned();
+    let mut text = "{\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"type\":\"session_meta\",\"payload\":{\"id\":\"77\",\"cwd\":\"/srv/api\",\"source\":\"cli\"}}\n{\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"type\":\"turn_context\",\"payload\":{\"cwd\":\"/srv/api\",\"model\":\"gpt-5.1-codex\"}}\n".to_owned();
     for turn in 0..turns {
         text += &format!(
             "{{\"timestamp\":\"2026-01-05T10:{turn:02}:00.000Z\",\"type\":\"response_item\",\"payload\":{{\"type\":\"message\",\"role\":\"user\",\"content\":[{{\"type\":\"input_text\",\"text\":\"Go on with step {turn}.\"}}]}}}}\n"
@@ -118,7 +118,7 @@ fn codex(turns: usize) -> String {
 }
 
 fn pi(turns: usize) -> String {
-    let mut text = "{\"type\":\"session\",\"id\":\"1\",\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"cwd\":\"/work/api\",\"provider\":\"anthropic\",\"modelId\":\"claude-opus-4-5\"}\n".to_owned();
+    let mut text = "{\"type\":\"session\",\"id\":\"1\",\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"cwd\":\"/srv/api\",\"provider\":\"anthropic\",\"modelId\":\"claude-opus-4-5\"}\n".to_owned();
     for turn in 0..turns {
         text += &format!(
             "{{\"type\":\"message\",\"timestamp\":\"2026-01-05T10:{turn:02}:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"Go on with step {turn}.\"}}}}\n"
@@ -170,11 +170,11 @@ fn sessions_of_every_agent_are_listed_newest_first() {
         let measured = home.json(&["measure", row["file"].as_str().unwrap()]);
         assert_eq!(measured["measurement"]["tokens"], tokens);
     }
-    assert_eq!(rows[0]["project"], "/work/api");
+    assert_eq!(rows[0]["project"], "/srv/api");
     assert_eq!(rows[3]["project"], "api");
     let output = home.run(&["sessions"]);
     let lines: Vec<&str> = stdout(&output).lines().collect();
-    assert!(lines[1].starts_with("1 h ago     claude-code  /work/api"), "{lines:?}");
+    assert!(lines[1].starts_with("1 h ago     claude-code  /srv/api"), "{lines:?}");
     assert!(lines[2].trim() == format!("~/{CLAUDE}") && lines.len() == 9, "{lines:?}");
     assert!(!stdout(&output).contains('\u{1b}'), "no colors in a file");
 }
@@ -183,7 +183,7 @@ fn sessions_of_every_agent_are_listed_newest_first() {
 fn the_list_is_cut_and_filtered() {
     let mut home = Home::of_all();
     for at in 0..3 {
-        home.add(&format!(".pi/agent/sessions/--work-web--/{at}.jsonl"), &pi(1));
+        home.add(&format!(".pi/agent/sessions/--srv-web--/{at}.jsonl"), &pi(1));
     }
     let report = home.json(&["sessions", "--limit", "2"]);
     assert_eq!(report["sessions"].as_array().unwrap().len(), 2);
@@ -234,7 +234,7 @@ fn what_is_no_session_is_left_out_or_has_a_reason() {
 fn a_terminal_obeys_nothing_that_a_session_says() {
     let mut home = Home::new();
     let hostile = pi(1)
-        .replace("/work/api", "/work\\u001b[2J\\u0007/api")
+        .replace("/srv/api", "/srv\\u001b[2J\\u0007/api")
         .replace("claude-opus-4-5", "x\\u001b]0;y\\u0007");
     home.add(".pi/agent/sessions/--w--/a\u{1b}[31mb.jsonl", &hostile);
     let output = home.run(&["sessions"]);
@@ -317,7 +317,7 @@ fn the_newest_session_is_asked_for_alone() {
 #[test]
 fn nothing_is_written_into_the_folder_of_the_agent() {
     let home = Home::of_all();
-    let sessions = home.path().join(".pi/agent/sessions/--work-api--");
+    let sessions = home.path().join(".pi/agent/sessions/--srv-api--");
     let mut command = Command::new(env!("CARGO_BIN_EXE_epitome"));
     command.args(["compact", "--latest", "pi", "--force"]).current_dir(&sessions).env("HOME", home.path());
     command.env_remove("PI_CODING_AGENT_DIR").env_remove("PI_CODING_AGENT_SESSION_DIR");
