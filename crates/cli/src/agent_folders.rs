@@ -15,13 +15,13 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Agent {
-    /// Claude Code: projects/*/*.jsonl in ~/.claude or CLAUDE_CONFIG_DIR.
+    /// projects/*/*.jsonl in ~/.claude or CLAUDE_CONFIG_DIR.
     ClaudeCode,
-    /// Codex: sessions/Y/M/D/rollout-*.jsonl in ~/.codex or CODEX_HOME.
+    /// sessions/Y/M/D/rollout-*.jsonl in ~/.codex or CODEX_HOME.
     Codex,
-    /// pi: sessions/*/*.jsonl in ~/.pi/agent or PI_CODING_AGENT_DIR.
+    /// sessions/*/*.jsonl in ~/.pi/agent or PI_CODING_AGENT_DIR.
     Pi,
-    /// The Gemini command line: .gemini/tmp/*/chats/session-* in ~ or GEMINI_CLI_HOME.
+    /// The command line: .gemini/tmp/*/chats/session-* in ~ or GEMINI_CLI_HOME.
     Gemini,
 }
 
