@@ -161,13 +161,17 @@ fn map(
     if format == Some(Format::OpenAiResponses) {
         return responses(assembly, whole);
     }
-    let conversation = choose(conversations(values, whole.clone()), options.conversation, unknown)?;
+    let found = conversations(values, whole.clone());
+    // Items make other conversations of a source than messages do, so the first one decides for all.
+    if format.is_none() && found.first().is_some_and(|first| dialect(first) == Ok(Dialect::Responses)) {
+        return responses(assembly, whole);
+    }
+    let conversation = choose(found, options.conversation, unknown)?;
     let format = match format {
         Some(format) => format,
         None => match dialect(&conversation)? {
-            Dialect::OpenAi => Format::OpenAiChat,
+            Dialect::OpenAi | Dialect::Responses => Format::OpenAiChat,
             Dialect::Anthropic => Format::AnthropicMessages,
-            Dialect::Responses => return responses(assembly, whole),
             Dialect::Gemini => Format::Gemini,
         },
     };
