@@ -56,8 +56,8 @@ impl<'a> Encoder<'a> {
         let mut parts = Vec::new();
         for block in message.blocks().iter() {
             let item = match block {
-                Block::Thinking(thinking) => self.reasoning(thinking),
-                Block::ToolUse(call) => Some(self.call(call)),
+                Block::Thinking(thinking) if role == "assistant" => self.reasoning(thinking),
+                Block::ToolUse(call) if role == "assistant" => Some(self.call(call)),
                 Block::Opaque(opaque) if self.same && is_item_of_its_own(message.role(), opaque) => {
                     Some(opaque.raw.as_str().as_bytes().to_vec())
                 }
