@@ -86,7 +86,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "epitome-counters",
         ours: Only(&["epitome-loop"]),
-        outside: Only(&["async-trait", "bytes", "memchr", "sha2", "thiserror", "tiktoken-rs"]),
+        outside: Only(&["async-trait", "bytes", "memchr", "serde_json", "sha2", "thiserror", "tiktoken-rs"]),
     },
     Layer {
         name: "epitome-transcripts",

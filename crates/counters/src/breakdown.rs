@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use epitome_loop::{Message, Request, Role};
+use epitome_loop::{Request, Role};
 
 use crate::content_cost::{ContentCost, Tariff};
+use crate::error_band::{Amount, CountRange};
 
 /// A count of a request, part by part.
 ///
@@ -16,7 +17,7 @@ pub struct Breakdown {
     pub by_role: BTreeMap<Role, u64>,
     /// Content of the messages by kind of block; blocks inside a nested tool result go under their own kind.
     pub by_kind: BTreeMap<&'static str, u64>,
-    /// Content of each message in order.
+    /// Content of each message in order. Reasoning that the provider drops takes nothing.
     pub per_message: Vec<u64>,
     /// Tool definitions.
     pub tools: u64,
@@ -26,35 +27,37 @@ pub struct Breakdown {
     pub unseen: u64,
     /// The whole request.
     pub total: u64,
+    /// The whole request, with the range in which its true count is to be expected.
+    pub range: CountRange,
 }
 
 impl Breakdown {
-    pub(crate) fn of(
-        request: &Request,
-        tariff: &Tariff,
-        tools: u64,
-        mut content: impl FnMut(&Message) -> ContentCost,
-    ) -> Self {
+    pub(crate) fn of(request: &Request, tariff: &Tariff, tools: Amount, mut costs: Vec<ContentCost>) -> Self {
+        tariff.settle(&request.messages, &mut costs);
+        let saved = tariff.framing.saved(&request.messages, !request.tools.is_empty());
+        let tools = Amount { tokens: tools.tokens.saturating_sub(saved), ..tools };
         let mut parts = Self {
             per_message: Vec::with_capacity(request.messages.len()),
-            tools,
+            tools: tools.tokens,
             framing: tariff.framing.request,
             unseen: request.unseen_tokens.get(),
             ..Self::default()
         };
-        for message in request.messages.iter() {
-            let cost = content(message);
+        let mut doubt = tools;
+        for (message, cost) in request.messages.iter().zip(&costs) {
             let tokens = cost.total();
             let by_role = parts.by_role.entry(message.role()).or_default();
             *by_role = by_role.saturating_add(tokens);
             cost.add_to(&mut parts.by_kind);
             parts.per_message.push(tokens);
-            parts.framing = parts.framing.saturating_add(tariff.frame(message));
+            parts.framing = parts.framing.saturating_add(tariff.framing.around(message));
+            doubt = doubt.plus(cost.amount());
         }
         parts.total = [parts.tools, parts.framing, parts.unseen]
             .iter()
             .chain(&parts.per_message)
             .fold(0, |sum, &tokens| sum.saturating_add(tokens));
+        parts.range = Amount { tokens: parts.total, ..doubt }.range();
         parts
     }
 }

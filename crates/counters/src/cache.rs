@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use epitome_loop::{Block, Blocks, RawJson};
 
 use crate::content_cost::ContentCost;
+use crate::error_band::Amount;
 
 /// Costs by identity of the shared blocks.
 ///
@@ -17,7 +18,7 @@ use crate::content_cost::ContentCost;
 pub(crate) struct MessageCache {
     costs: Mutex<Costs>,
     /// The tool definitions that were counted last; a session rarely changes them.
-    tools: Mutex<Option<(Weak<[RawJson]>, u64)>>,
+    tools: Mutex<Option<(Weak<[RawJson]>, Amount)>>,
 }
 
 type Costs = HashMap<usize, Entry, BuildHasherDefault<AddressHasher>>;
@@ -56,7 +57,11 @@ impl MessageCache {
     }
 
     /// The cost of tool definitions, worked out again only when they are others than the last time.
-    pub(crate) fn tools(&self, tools: &Arc<[RawJson]>, work_out: impl FnOnce(&[RawJson]) -> u64) -> u64 {
+    pub(crate) fn tools(
+        &self,
+        tools: &Arc<[RawJson]>,
+        work_out: impl FnOnce(&[RawJson]) -> Amount,
+    ) -> Amount {
         let mut last = self.tools.lock().unwrap_or_else(PoisonError::into_inner);
         match &*last {
             Some((known, cost)) if std::ptr::addr_eq(known.as_ptr(), Arc::as_ptr(tools)) => *cost,
@@ -135,15 +140,16 @@ mod tests {
     fn counts_tools_anew_when_they_change() {
         let cache = MessageCache::default();
         let tools = |json: &str| -> Arc<[RawJson]> { Arc::from([RawJson::parse(json).unwrap()]) };
-        let length = |tools: &[RawJson]| tools.iter().map(|tool| tool.as_str().len() as u64).sum();
+        let length =
+            |tools: &[RawJson]| Amount::exact(tools.iter().map(|tool| tool.as_str().len() as u64).sum());
         let first = tools("{}");
-        assert_eq!(cache.tools(&first, length), 2);
-        assert_eq!(cache.tools(&first, |_| unreachable!("these are known")), 2);
+        assert_eq!(cache.tools(&first, length), Amount::exact(2));
+        assert_eq!(cache.tools(&first, |_| unreachable!("these are known")), Amount::exact(2));
         for _ in 0..100 {
-            assert_eq!(cache.tools(&tools("{ }"), length), 3);
-            assert_eq!(cache.tools(&tools("[1]"), |_| 7), 7);
+            assert_eq!(cache.tools(&tools("{ }"), length), Amount::exact(3));
+            assert_eq!(cache.tools(&tools("[1]"), |_| Amount::exact(7)), Amount::exact(7));
         }
-        assert_eq!(cache.tools(&first, length), 2);
+        assert_eq!(cache.tools(&first, length), Amount::exact(2));
     }
 
     #[test]

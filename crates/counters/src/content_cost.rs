@@ -2,12 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use epitome_loop::{Block, Document, Message, Opaque, RawJson, Thinking, ToolUse};
+use epitome_loop::{Block, Document, Message, Opaque, RawJson, Role, Thinking, ToolUse};
 
-use crate::framing::Framing;
+use crate::Encoding;
+use crate::error_band::{Amount, ErrorBand};
+use crate::fit::Fit;
+use crate::framing::{Arguments, Definition, Framing};
 use crate::media::MediaRules;
-use crate::opaque_json::opaque_tokens;
+use crate::opaque_json::OpaqueParts;
+use crate::sealed::SealedRule;
 use crate::text_size::TextSize;
+use crate::tool_form::{SIGNATURES_CLOSE, SIGNATURES_OPEN, argument_values, signature};
 
 /// All that is needed to put a price on content.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +20,18 @@ pub(crate) struct Tariff {
     pub(crate) text: TextSize,
     pub(crate) media: MediaRules,
     pub(crate) framing: Framing,
+    pub(crate) sealed: SealedRule,
+    /// Whether reasoning from before the newest turn stays in the context.
+    pub(crate) keeps_reasoning: bool,
 }
 
 /// Tokens of some content, split by the kind of block they come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ContentCost {
     by_kind: [u64; KINDS.len()],
+    /// The doubt about everything but reasoning; its tokens are not used.
+    doubt: Amount,
+    reasoning: Amount,
 }
 
 /// The kinds in the order of [`ContentCost`].
@@ -37,9 +48,17 @@ const KINDS: [&str; 10] = [
     "other",
 ];
 
+const THINKING: &str = "thinking";
+
 impl ContentCost {
     pub(crate) fn total(&self) -> u64 {
         self.by_kind.iter().fold(0, |sum, &tokens| sum.saturating_add(tokens))
+    }
+
+    /// The total with its doubt.
+    pub(crate) fn amount(&self) -> Amount {
+        let Amount { below, above, .. } = self.doubt.plus(self.reasoning);
+        Amount { tokens: self.total(), below, above }
     }
 
     /// Adds the kinds that cost something to a table.
@@ -50,15 +69,36 @@ impl ContentCost {
         }
     }
 
-    fn charge(&mut self, kind: &'static str, tokens: u64) {
+    fn charge(&mut self, kind: &'static str, amount: Amount) {
         let known = KINDS.iter().position(|&name| name == kind).unwrap_or(KINDS.len() - 1);
         if let Some(sum) = self.by_kind.get_mut(known) {
-            *sum = sum.saturating_add(tokens);
+            *sum = sum.saturating_add(amount.tokens);
         }
+        let doubt = if kind == THINKING { &mut self.reasoning } else { &mut self.doubt };
+        *doubt = doubt.plus(amount);
+    }
+
+    /// The same content without its reasoning.
+    #[must_use]
+    fn without_reasoning(mut self) -> Self {
+        if let Some(tokens) = self.by_kind.iter_mut().zip(KINDS).find(|(_, kind)| *kind == THINKING) {
+            *tokens.0 = 0;
+        }
+        self.reasoning = Amount::default();
+        self
     }
 }
 
 impl Tariff {
+    /// For a model about which nothing is known.
+    pub(crate) const UNKNOWN: Self = Self {
+        text: TextSize::Fitted { encoding: Encoding::O200kBase, fit: Fit::Unpublished },
+        media: MediaRules::CONSERVATIVE,
+        framing: Framing::UNKNOWN,
+        sealed: SealedRule::UNKNOWN,
+        keeps_reasoning: true,
+    };
+
     /// The cost of a message's content, without the marks around the message. Blocks inside a nested tool
     /// result are charged to their own kind, the marks of the result to `tool_result`.
     ///
@@ -68,7 +108,7 @@ impl Tariff {
         let mut left: Vec<&[Block]> = vec![blocks];
         while let Some(blocks) = left.pop() {
             for block in blocks {
-                cost.charge(block.kind(), self.block(block));
+                cost.charge(charged_as(block), self.block(block));
                 if let Block::ToolResult(result) = block {
                     left.push(&result.content);
                 }
@@ -77,79 +117,129 @@ impl Tariff {
         cost
     }
 
-    /// The marks around a message.
-    pub(crate) fn frame(&self, message: &Message) -> u64 {
-        match message {
-            Message::ToolResult { .. } => self.framing.message.saturating_add(self.framing.tool_result),
-            _ => self.framing.message,
+    /// Drops what the provider drops: the reasoning of earlier turns, unless the model keeps it.
+    pub(crate) fn settle(&self, messages: &[Message], costs: &mut [ContentCost]) {
+        if self.keeps_reasoning {
+            return;
         }
+        let turn = messages.iter().rposition(|message| message.role() == Role::User).unwrap_or(0);
+        costs.iter_mut().take(turn).for_each(|cost| *cost = cost.without_reasoning());
     }
 
     /// A message with the marks around it.
     pub(crate) fn message(&self, message: &Message) -> u64 {
-        self.frame(message).saturating_add(self.content(message.blocks()).total())
+        self.framing.around(message).saturating_add(self.content(message.blocks()).total())
     }
 
-    /// The cost of tool definitions. Providers turn the JSON into a form of their own, which is rarely longer.
-    pub(crate) fn tools(&self, tools: &[RawJson]) -> u64 {
+    /// The cost of tool definitions in a request without a system message.
+    pub(crate) fn tools(&self, tools: &[RawJson]) -> Amount {
         if tools.is_empty() {
-            return 0;
+            return Amount::default();
         }
-        let each = |tool: &RawJson| self.text.tokens(tool.as_str()).saturating_add(self.framing.tool);
-        tools.iter().map(each).fold(self.framing.tools, u64::saturating_add)
+        let fixed = self.framing.tools.saturating_add(match self.framing.definition {
+            Definition::Signature => {
+                self.text.tokens(SIGNATURES_OPEN).saturating_add(self.text.tokens(SIGNATURES_CLOSE))
+            }
+            Definition::Json => 0,
+        });
+        tools.iter().map(|tool| self.tool(tool)).fold(FRAMING_BAND.around(fixed), Amount::plus)
+    }
+
+    fn tool(&self, tool: &RawJson) -> Amount {
+        let signature = match self.framing.definition {
+            Definition::Signature => signature(tool.as_str()),
+            Definition::Json => None,
+        };
+        let text = self.text.tokens(signature.as_deref().unwrap_or(tool.as_str()));
+        FRAMING_BAND.around(text.saturating_add(self.framing.tool))
     }
 
     /// One block, without the content of a nested tool result.
-    fn block(&self, block: &Block) -> u64 {
+    fn block(&self, block: &Block) -> Amount {
         match block {
-            Block::Text { text } | Block::Refusal { text } => self.text.tokens(text),
-            Block::Image(image) => self.media.image(image),
-            Block::Audio(audio) => self.media.audio(audio),
+            Block::Text { text } | Block::Refusal { text } => self.text.measure(text),
+            Block::Image(image) => self.media.image_amount(image),
+            Block::Audio(audio) => AUDIO_BAND.around(self.media.audio(audio)),
             Block::Document(document) => self.document(document),
             Block::Thinking(thinking) => self.thinking(thinking),
             Block::ToolUse(call) => self.tool_use(call),
-            Block::ToolResult(_) => self.framing.tool_result,
-            Block::Opaque(Opaque { raw, .. }) => opaque_tokens(raw, &self.media),
+            Block::ToolResult(result) => FRAMING_BAND.around(self.framing.result(result.is_error)),
+            Block::Opaque(opaque) => self.opaque(opaque),
             // A kind that this version does not know cannot be looked into.
-            _ => UNKNOWN_BLOCK,
+            _ => FILE_BAND.around(UNKNOWN_BLOCK),
         }
     }
 
     /// Text where the source gives it, otherwise the bytes.
-    fn document(&self, document: &Document) -> u64 {
+    fn document(&self, document: &Document) -> Amount {
         let body = if document.text.is_empty() {
-            self.media.document_bytes(document)
+            FILE_BAND.around(self.media.document_bytes(document))
         } else {
-            self.text.tokens(&document.text)
+            self.text.measure(&document.text)
         };
-        body.saturating_add(self.text.tokens(&document.name))
+        body.plus(self.text.measure(&document.name))
     }
 
-    /// The reasoning, its signature and its state: a signed block costs something even when its text is empty.
-    fn thinking(&self, thinking: &Thinking) -> u64 {
+    /// The reasoning as it can be read, or what its signature holds where that is more: some models show a
+    /// short form, or nothing, and sign the whole. State is sealed as well.
+    fn thinking(&self, thinking: &Thinking) -> Amount {
         let Thinking { thinking, signature, signature_format: _, provider_state, provider_state_format: _ } =
             thinking;
-        let state = provider_state.as_ref().map_or(0, |state| opaque_tokens(state, &self.media));
-        self.text.tokens(thinking).saturating_add(sealed_tokens(signature.len())).saturating_add(state)
+        let (shown, sealed) = (self.text.measure(thinking), self.sealed.cost(signature.len()));
+        let larger = if sealed.tokens > shown.tokens { sealed } else { shown };
+        larger.plus(self.state(provider_state.as_ref()))
     }
 
-    fn tool_use(&self, call: &ToolUse) -> u64 {
+    fn tool_use(&self, call: &ToolUse) -> Amount {
         let ToolUse { id: _, name, input, provider_state, provider_state_format: _ } = call;
-        let input = input.as_ref().map_or(0, |input| self.text.tokens(input.as_str()));
-        let state = provider_state.as_ref().map_or(0, |state| opaque_tokens(state, &self.media));
-        self.framing
-            .tool_call
-            .saturating_add(self.text.tokens(name))
-            .saturating_add(input)
-            .saturating_add(state)
+        let frame = FRAMING_BAND.around(self.framing.tool_call).plus(self.text.measure(name));
+        let arguments = input.as_ref().map_or(Amount::default(), |input| self.arguments(input.as_str()));
+        frame.plus(arguments).plus(self.state(provider_state.as_ref()))
+    }
+
+    fn arguments(&self, input: &str) -> Amount {
+        let values = match self.framing.arguments {
+            Arguments::OneByOne { each } => argument_values(input).map(|values| (values, each)),
+            Arguments::Json => None,
+        };
+        let Some((values, each)) = values else { return self.text.measure(input) };
+        let one = |value: &String| FRAMING_BAND.around(each).plus(self.text.measure(value));
+        values.iter().map(one).fold(Amount::default(), Amount::plus)
+    }
+
+    /// What a provider added to a block for itself: only what is sealed in it can cost something.
+    fn state(&self, state: Option<&RawJson>) -> Amount {
+        let Some(state) = state else { return Amount::default() };
+        let sealed = OpaqueParts::of(state, &self.media).sealed;
+        sealed.into_iter().map(|length| self.sealed.cost(length)).fold(Amount::default(), Amount::plus)
+    }
+
+    fn opaque(&self, Opaque { kind, raw }: &Opaque) -> Amount {
+        let OpaqueParts { plain, sealed, media } = OpaqueParts::of(raw, &self.media);
+        let sealed_items = sealed.iter().map(|&length| self.sealed.cost(length));
+        let inside = sealed_items.fold(FILE_BAND.around(media), Amount::plus);
+        // Around what is sealed there is nothing but names for machines.
+        let wholly_sealed = matches!(kind.as_str(), "compaction" | "reasoning" | REDACTED);
+        if wholly_sealed && !sealed.is_empty() { inside } else { inside.plus(self.text.measure(&plain)) }
     }
 }
 
-/// Tokens for encrypted or signed bytes in base64: a quarter of the length, which providers' figures show to
-/// be an upper bound.
-pub(crate) fn sealed_tokens(length: usize) -> u64 {
-    u64::try_from(length).unwrap_or(u64::MAX).div_ceil(4)
+/// Anthropic's reasoning that nobody may read.
+const REDACTED: &str = "redacted_thinking";
+
+/// Under which kind a block is charged.
+fn charged_as(block: &Block) -> &'static str {
+    match block {
+        Block::Opaque(opaque) if opaque.kind == REDACTED => THINKING,
+        _ => block.kind(),
+    }
 }
+
+/// Marks around tools and calls, where they are measured and not published.
+pub(crate) const FRAMING_BAND: ErrorBand = ErrorBand::new(10, 15);
+const AUDIO_BAND: ErrorBand = ErrorBand::new(30, 25);
+/// How much of a file is text cannot be seen from here.
+const FILE_BAND: ErrorBand = ErrorBand::new(80, 60);
 
 /// For a block of a kind that is newer than this crate.
 const UNKNOWN_BLOCK: u64 = 1_000;

@@ -1,8 +1,10 @@
 //! What a request takes beside its content: the marks around messages, calls and tools.
 
+use epitome_loop::{Block, Message, Role};
+
 use crate::models::Family;
 
-/// Tokens around the content of a request.
+/// Tokens around the content of a request. `docs/counting.md` says where each figure comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Framing {
     /// Once for each request.
@@ -11,35 +13,158 @@ pub(crate) struct Framing {
     pub(crate) message: u64,
     /// For each call of a tool, beside its name and arguments.
     pub(crate) tool_call: u64,
+    /// How the arguments of a call are written.
+    pub(crate) arguments: Arguments,
+    /// For a message that holds both text and calls.
+    pub(crate) text_beside_calls: u64,
+    /// For a message with several calls.
+    pub(crate) parallel: u64,
+    /// For each of several calls in one message.
+    pub(crate) parallel_call: u64,
     /// For each result of a tool, beside its content.
     pub(crate) tool_result: u64,
+    /// For a result that says the tool failed.
+    pub(crate) failed_result: u64,
     /// Once for a request that defines tools.
     pub(crate) tools: u64,
+    /// What is saved of that when the request has a system message.
+    pub(crate) tools_beside_system: u64,
     /// For each tool, beside its definition.
     pub(crate) tool: u64,
+    /// How the definition of a tool is written.
+    pub(crate) definition: Definition,
+}
+
+/// How a provider writes the arguments of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arguments {
+    /// As the JSON that they are.
+    Json,
+    /// One by one, text without its escapes, each with marks and its name that take so many tokens.
+    OneByOne { each: u64 },
+}
+
+/// How a provider writes the definition of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Definition {
+    /// As JSON, or in a form of about the same length.
+    Json,
+    /// As the signature of a function in TypeScript.
+    Signature,
 }
 
 impl Framing {
-    pub(crate) fn of(family: Family) -> Self {
+    pub(crate) const fn of(family: Family) -> Self {
         match family {
             Family::OpenAi => Self::OPENAI,
             Family::Anthropic => Self::ANTHROPIC,
-            Family::Gemini | Family::Other => Self::UNKNOWN,
+            Family::Gemini => Self::GEMINI,
+            Family::Other => Self::UNKNOWN,
         }
     }
 
-    /// OpenAI publishes three tokens for each message, one for its role, and three that open the reply. The
-    /// marks around calls and tools are not published; these are on the high side of what requests with
-    /// provider figures show.
-    pub(crate) const OPENAI: Self =
-        Self { request: 3, message: 3 + 1, tool_call: 16, tool_result: 6, tools: 12, tool: 4 };
+    /// The marks around a message.
+    pub(crate) fn around(&self, message: &Message) -> u64 {
+        let own = match message {
+            Message::ToolResult { is_error, .. } => self.result(*is_error),
+            Message::Assistant { blocks, .. } => self.calls(blocks),
+            _ => 0,
+        };
+        self.message.saturating_add(own)
+    }
 
-    /// Anthropic publishes 346 tokens for the system text that comes with tools (Claude 4, tool choice
-    /// `auto`) and nothing else; the rest is on the high side of what sessions with provider figures show.
-    const ANTHROPIC: Self =
-        Self { request: 8, message: 4, tool_call: 40, tool_result: 30, tools: 346, tool: 20 };
+    /// The marks around a result.
+    pub(crate) fn result(&self, is_error: bool) -> u64 {
+        self.tool_result.saturating_add(if is_error { self.failed_result } else { 0 })
+    }
 
-    /// Nothing is published; the figures are those of a talkative chat template.
-    const UNKNOWN: Self =
-        Self { request: 8, message: 6, tool_call: 24, tool_result: 16, tools: 100, tool: 12 };
+    /// What calls in one message take beside what each of them takes.
+    fn calls(&self, blocks: &[Block]) -> u64 {
+        let is_call = |block: &&Block| matches!(block, Block::ToolUse(_));
+        let calls = u64::try_from(blocks.iter().filter(is_call).count()).unwrap_or(u64::MAX);
+        let has_text = blocks.iter().any(|block| matches!(block, Block::Text { .. }));
+        let beside = if has_text && calls > 0 { self.text_beside_calls } else { 0 };
+        let parallel = if calls > 1 {
+            self.parallel.saturating_add(self.parallel_call.saturating_mul(calls))
+        } else {
+            0
+        };
+        beside.saturating_add(parallel)
+    }
+
+    /// What is saved in a request with these messages and with tools.
+    pub(crate) fn saved(&self, messages: &[Message], has_tools: bool) -> u64 {
+        let has_system = messages.iter().any(|message| message.role() == Role::System);
+        if has_tools && has_system { self.tools_beside_system } else { 0 }
+    }
+
+    /// OpenAI publishes three tokens for each message, one for its role, and three that open the reply; the
+    /// marks around tools and calls are measured.
+    const OPENAI: Self = Self {
+        request: 3,
+        message: 3 + 1,
+        tool_call: 4,
+        arguments: Arguments::Json,
+        text_beside_calls: 4,
+        parallel: 5,
+        parallel_call: 9,
+        tool_result: 2,
+        failed_result: 0,
+        tools: 9,
+        tools_beside_system: 4,
+        tool: 0,
+        definition: Definition::Signature,
+    };
+
+    /// Anthropic publishes 346 tokens for the system text that comes with tools (Claude 4, tool choice `auto`)
+    /// and nothing else; the rest is measured.
+    const ANTHROPIC: Self = Self {
+        request: 4,
+        message: 3,
+        tool_call: 30,
+        arguments: Arguments::OneByOne { each: 16 },
+        text_beside_calls: 0,
+        parallel: 0,
+        parallel_call: 0,
+        tool_result: 10,
+        failed_result: 8,
+        tools: 346,
+        tools_beside_system: 0,
+        tool: 8,
+        definition: Definition::Json,
+    };
+
+    /// Nothing is published; measured on few requests.
+    const GEMINI: Self = Self {
+        request: 1,
+        message: 1,
+        tool_call: 6,
+        arguments: Arguments::Json,
+        text_beside_calls: 0,
+        parallel: 0,
+        parallel_call: 0,
+        tool_result: 6,
+        failed_result: 0,
+        tools: 10,
+        tools_beside_system: 0,
+        tool: 8,
+        definition: Definition::Json,
+    };
+
+    /// The figures of a usual chat template.
+    pub(crate) const UNKNOWN: Self = Self {
+        request: 4,
+        message: 5,
+        tool_call: 12,
+        arguments: Arguments::Json,
+        text_beside_calls: 0,
+        parallel: 0,
+        parallel_call: 0,
+        tool_result: 6,
+        failed_result: 0,
+        tools: 60,
+        tools_beside_system: 0,
+        tool: 8,
+        definition: Definition::Json,
+    };
 }

@@ -8,11 +8,14 @@ use epitome_loop::{
 
 use crate::breakdown::Breakdown;
 use crate::cache::MessageCache;
-use crate::content_cost::Tariff;
+use crate::content_class::ContentClass;
+use crate::content_cost::{ContentCost, Tariff};
 use crate::encoding::Encoding;
+use crate::error_band::{Amount, CountRange, ErrorBand};
 use crate::framing::Framing;
 use crate::media::{ImageRule, MediaRules};
 use crate::models::{Exactness, Family, ModelInfo};
+use crate::sealed::SealedRule;
 use crate::text_size::TextSize;
 
 /// Counts requests in this process, with a published encoding.
@@ -45,9 +48,15 @@ impl LocalCounter {
         }
         let text = match model.exactness {
             Exactness::Published | Exactness::TokenizerOnly => TextSize::Exact(model.encoding),
-            Exactness::Approximated { percent } => TextSize::Scaled { encoding: model.encoding, percent },
+            Exactness::Fitted(fit) => TextSize::Fitted { encoding: model.encoding, fit },
         };
-        let tariff = Tariff { text, media: model.media, framing: Framing::of(model.family) };
+        let tariff = Tariff {
+            text,
+            media: model.media,
+            framing: Framing::of(model.family),
+            sealed: SealedRule::of(model.family),
+            keeps_reasoning: model.keeps_reasoning,
+        };
         Ok(Self::with_tariff(Some(model.key.clone()), tariff, model.encoding, allow_estimates))
     }
 
@@ -59,12 +68,25 @@ impl LocalCounter {
             audio_per_ten_seconds: 100,
             ..MediaRules::CONSERVATIVE
         };
-        let tariff = Tariff { text: TextSize::Exact(encoding), media, framing: Framing::of(Family::OpenAi) };
+        let tariff = Tariff {
+            text: TextSize::Exact(encoding),
+            media,
+            framing: Framing::of(Family::OpenAi),
+            sealed: SealedRule::of(Family::OpenAi),
+            keeps_reasoning: false,
+        };
         Self::with_tariff(None, tariff, encoding, allow_estimates)
     }
 
+    /// A counter for models about which nothing is known: it estimates for any of them, by `o200k_base` and
+    /// the marks of a usual chat template.
+    #[must_use]
+    pub fn for_unknown_model() -> Self {
+        Self::with_tariff(None, Tariff::UNKNOWN, Encoding::O200kBase, true)
+    }
+
     fn with_tariff(model: Option<ModelKey>, tariff: Tariff, encoding: Encoding, estimates: bool) -> Self {
-        let revision = SharedText::from(format!("tiktoken/{encoding}/1"));
+        let revision = SharedText::from(format!("tiktoken/{encoding}/2"));
         Self { model, tariff, estimates, revision, cache: MessageCache::default() }
     }
 
@@ -75,17 +97,33 @@ impl LocalCounter {
     /// [`CountError::ToolsNotExact`] for what an exact counter can only estimate.
     pub fn count_request(&self, request: &Request) -> Result<ContextCount, CountError> {
         self.check(request)?;
-        let messages = request.messages.iter();
-        let costs = self.cache.costs(messages.map(Message::blocks), |blocks| self.tariff.content(blocks));
-        let marks = request.messages.iter().map(|message| self.tariff.frame(message));
-        let fixed = [self.tariff.framing.request, self.tools(request), request.unseen_tokens.get()];
+        let costs = self.costs(request);
+        let marks = request.messages.iter().map(|message| self.tariff.framing.around(message));
+        let saved = self.tariff.framing.saved(&request.messages, !request.tools.is_empty());
+        let tools = self.tools(request).tokens.saturating_sub(saved);
+        let fixed = [self.tariff.framing.request, tools, request.unseen_tokens.get()];
         let total =
-            costs.iter().map(|cost| cost.total()).chain(marks).chain(fixed).fold(0, u64::saturating_add);
+            costs.iter().map(ContentCost::total).chain(marks).chain(fixed).fold(0, u64::saturating_add);
         Ok(ContextCount {
             model: request.model.clone(),
             input_tokens: TokenCount(total),
             quality: self.quality(),
         })
+    }
+
+    /// Counts a whole request, with the range in which its true count is to be expected. An exact counter's
+    /// range is a point.
+    ///
+    /// # Errors
+    /// As [`LocalCounter::count_request`].
+    pub fn range(&self, request: &Request) -> Result<CountRange, CountError> {
+        self.measure_parts(request).map(|parts| parts.range)
+    }
+
+    /// Where the true counts of nine texts in ten of a class lie around this counter's estimate.
+    #[must_use]
+    pub fn error_band(&self, class: ContentClass) -> ErrorBand {
+        self.tariff.text.error_band(class)
     }
 
     /// Counts one message with the marks around it. The result is not remembered.
@@ -103,13 +141,23 @@ impl LocalCounter {
     /// As [`LocalCounter::count_request`].
     pub fn measure_parts(&self, request: &Request) -> Result<Breakdown, CountError> {
         self.check(request)?;
-        let messages = request.messages.iter();
-        let costs = self.cache.costs(messages.map(Message::blocks), |blocks| self.tariff.content(blocks));
-        let mut costs = costs.into_iter();
-        Ok(Breakdown::of(request, &self.tariff, self.tools(request), |_| costs.next().unwrap_or_default()))
+        let costs = self.cached(request);
+        Ok(Breakdown::of(request, &self.tariff, self.tools(request), costs))
     }
 
-    fn tools(&self, request: &Request) -> u64 {
+    /// What each message's content costs in this request.
+    fn costs(&self, request: &Request) -> Vec<ContentCost> {
+        let mut costs = self.cached(request);
+        self.tariff.settle(&request.messages, &mut costs);
+        costs
+    }
+
+    fn cached(&self, request: &Request) -> Vec<ContentCost> {
+        let blocks = request.messages.iter().map(Message::blocks);
+        self.cache.costs(blocks, |blocks| self.tariff.content(blocks))
+    }
+
+    fn tools(&self, request: &Request) -> Amount {
         self.cache.tools(&request.tools, |tools| self.tariff.tools(tools))
     }
 

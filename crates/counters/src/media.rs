@@ -2,7 +2,9 @@
 
 use epitome_loop::{Audio, Document, Image};
 
+use crate::error_band::{Amount, ErrorBand};
 use crate::pixel_size::PixelSize;
+use crate::play_time::play_time_ms;
 
 /// How a provider charges for one picture. The formulas are the providers' published ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +46,21 @@ pub struct MediaRules {
     pub image: ImageRule,
     /// Tokens per ten seconds of sound.
     pub audio_per_ten_seconds: u32,
-    /// Tokens for each page of a file that is sent as such: its text and its picture.
+    /// Tokens for each page of a file that is sent as such: its picture and what surrounds it. Its text comes
+    /// on top.
     pub document_page: u32,
+    /// Tokens per ten seconds of film, its sound included.
+    pub video_per_ten_seconds: u32,
 }
 
 impl MediaRules {
     /// For models about which nothing is known: near the upper end of what providers charge.
-    pub const CONSERVATIVE: Self =
-        Self { image: ImageRule::Flat { tokens: 1_600 }, audio_per_ten_seconds: 320, document_page: 3_000 };
+    pub const CONSERVATIVE: Self = Self {
+        image: ImageRule::Flat { tokens: 1_600 },
+        audio_per_ten_seconds: 320,
+        document_page: 2_000,
+        video_per_ten_seconds: 2_900,
+    };
 
     /// Tokens for a picture: by its pixels where they can be read from its header, otherwise the most that
     /// the rule can charge.
@@ -61,7 +70,14 @@ impl MediaRules {
         size.map_or_else(|| self.image.most(), |size| self.image.tokens(size))
     }
 
-    /// Tokens for a recording: by its duration, read from a WAV header or reckoned at a low bit rate (64 kbit/s
+    /// Tokens for a picture, with their doubt: much where its size cannot be read.
+    pub(crate) fn image_amount(&self, image: &Image) -> Amount {
+        let is_known = image.data.as_ref().is_some_and(|data| PixelSize::read(data).is_some());
+        let band = if is_known { ErrorBand::new(15, 15) } else { ErrorBand::new(80, 10) };
+        band.around(self.image(image))
+    }
+
+    /// Tokens for a recording: by its duration, read from its header or reckoned at a low bit rate (64 kbit/s
     /// for MP3, 32 kbit/s for anything else) and so on the long side. One without data is taken for a minute.
     #[must_use]
     pub fn audio(&self, audio: &Audio) -> u64 {
@@ -69,17 +85,30 @@ impl MediaRules {
         milliseconds.saturating_mul(u64::from(self.audio_per_ten_seconds)).div_ceil(10_000).max(1)
     }
 
-    /// Tokens for a file's bytes, without its extracted text: by the pages of a PDF, otherwise by one page for
-    /// every 3 000 bytes of plain text or 50 000 bytes of anything else. One without bytes costs nothing here.
+    /// Tokens for a file's bytes, without its extracted text: for a PDF by its pages and the length of their
+    /// compressed text, for a film by its duration, for plain text a third of its bytes, for anything else by one
+    /// page for every 50 000 bytes. One without bytes costs nothing here.
     #[must_use]
     pub fn document_bytes(&self, document: &Document) -> u64 {
         let Some(data) = &document.data else { return 0 };
-        let pages = match pdf_pages(data) {
-            Some(pages) => pages,
-            None if document.media_type.starts_with("text/") => as_u64(data.len()).div_ceil(3_000),
-            None => as_u64(data.len()).div_ceil(50_000),
+        let length = as_u64(data.len());
+        if document.media_type.starts_with("text/") {
+            return length.div_ceil(3);
+        }
+        if document.media_type.starts_with("video/") {
+            return self.video(data);
+        }
+        let (pages, text) = match pdf_pages(data) {
+            Some(pages) => (pages, pdf_text_tokens(data)),
+            None => (length.div_ceil(50_000), 0),
         };
-        pages.max(1).saturating_mul(u64::from(self.document_page))
+        pages.max(1).saturating_mul(u64::from(self.document_page)).saturating_add(text)
+    }
+
+    /// Tokens for a film: by its duration, read from its header or reckoned at 500 kbit/s.
+    fn video(&self, data: &[u8]) -> u64 {
+        let milliseconds = play_time_ms(data).unwrap_or_else(|| as_u64(data.len()).div_ceil(62));
+        milliseconds.saturating_mul(u64::from(self.video_per_ten_seconds)).div_ceil(10_000).max(1)
     }
 }
 
@@ -145,16 +174,9 @@ fn shrink(width: u64, height: u64, to: u64, from: u64) -> (u64, u64) {
 
 /// How long a recording is, in milliseconds.
 fn duration_ms(data: &[u8], media_type: &str) -> u64 {
-    let reckoned = if matches!(media_type, "audio/mpeg" | "audio/mp3") { 8_000 } else { 4_000 };
-    let bytes_per_second = wav_byte_rate(data).unwrap_or(reckoned);
-    as_u64(data.len()).saturating_mul(1_000).div_ceil(bytes_per_second)
-}
-
-/// Bytes per second as stated by a canonical WAV header.
-fn wav_byte_rate(data: &[u8]) -> Option<u64> {
-    let canonical = data.get(..4)? == b"RIFF" && data.get(8..16)? == b"WAVEfmt ";
-    let rate = u32::from_le_bytes(data.get(28..32)?.try_into().ok()?);
-    (canonical && rate > 0).then_some(u64::from(rate))
+    let bytes_per_second = if matches!(media_type, "audio/mpeg" | "audio/mp3") { 8_000 } else { 4_000 };
+    let reckoned = || as_u64(data.len()).saturating_mul(1_000).div_ceil(bytes_per_second);
+    play_time_ms(data).unwrap_or_else(reckoned)
 }
 
 /// How many pages a PDF states: the largest `/Count` of its page trees, or its page objects where those are
@@ -169,6 +191,33 @@ fn pdf_pages(data: &[u8]) -> Option<u64> {
             .count(),
     );
     stated.max(Some(objects)).filter(|&pages| pages > 0)
+}
+
+/// What the text on the pages of a PDF takes: a third of a token for each byte of the compressed streams that
+/// draw them. The dictionary of such a stream holds a length and a filter; those of fonts, pictures and tables
+/// hold more.
+fn pdf_text_tokens(data: &[u8]) -> u64 {
+    let mut bytes = 0_u64;
+    let mut rest = data;
+    while let Some(at) = memchr::memmem::find(rest, b"stream") {
+        let (before, after) = rest.split_at_checked(at).unwrap_or((rest, b""));
+        rest = after.get(6..).unwrap_or_default();
+        if !before.ends_with(b"end") {
+            bytes = bytes.saturating_add(drawn_length(before).unwrap_or(0).min(as_u64(rest.len())));
+        }
+    }
+    bytes.div_ceil(3)
+}
+
+/// The length that the dictionary in front of a stream states, if the stream draws a page.
+fn drawn_length(before: &[u8]) -> Option<u64> {
+    let near = before.get(before.len().saturating_sub(400)..)?;
+    let dictionary = near.get(memchr::memmem::rfind(near, b"obj")?..)?;
+    let allowed: [&[u8]; 4] = [b"Length ", b"Filter", b"FlateDecode", b"Length\n"];
+    let draws = occurrences(dictionary, b"/").all(|name| allowed.iter().any(|word| name.starts_with(word)));
+    // `/Length 3 0 R` names another object, whose number says nothing.
+    let is_reference = memchr::memmem::find(dictionary, b" R").is_some();
+    numbers_after(dictionary, b"/Length").next().filter(|_| draws && !is_reference)
 }
 
 fn numbers_after<'a>(data: &'a [u8], name: &'static [u8]) -> impl Iterator<Item = u64> + 'a {
@@ -230,6 +279,27 @@ mod tests {
                 assert!((1..=rule.most()).contains(&cost), "{rule:?} {width} x {height}: {cost}");
             }
         }
+    }
+
+    #[test]
+    fn films_cost_by_duration() {
+        let rules = MediaRules { video_per_ten_seconds: 910, ..MediaRules::CONSERVATIVE };
+        let film = |data: Vec<u8>| Document {
+            media_type: "video/mp4".into(),
+            data: Some(data.into()),
+            ..Document::default()
+        };
+        assert_eq!(rules.document_bytes(&film(vec![0; 620_000])), 910);
+    }
+
+    #[test]
+    fn text_in_a_pdf_costs_by_its_streams() {
+        let pdf = b"%PDF-1.4 1 0 obj<</Length 300 /Filter /FlateDecode>>\nstream\nxx\nendstream endobj \
+                    2 0 obj<</Length 900/Length1 70/Filter/FlateDecode>>stream yy endstream endobj \
+                    3 0 obj<</Type/XObject/Length 900>>stream zz endstream endobj 4 0 obj<</Length 5 0 R>>stream"
+            .as_slice();
+        let whole = [pdf, &[b' '; 400]].concat();
+        assert_eq!(pdf_text_tokens(&whole), 100);
     }
 
     #[test]

@@ -5,28 +5,29 @@
 //! maker says otherwise.
 
 use crate::encoding::Encoding::{self, Cl100kBase, O200kBase};
+use crate::fit::Fit;
 use crate::media::{ImageRule, MediaRules};
-use crate::models::Exactness::{self, Approximated, Published, TokenizerOnly};
+use crate::models::Exactness::{self, Fitted, Published, TokenizerOnly};
 use crate::models::{Family, ModelEntry};
 
 /// When the entries were last gathered.
 pub(crate) const AS_OF: &str = "2026-11";
 
-/// Claude up to 4.6 against `o200k_base`. Over a thousand steps of coding sessions with Claude Opus 4.5 the
-/// provider counted 108 to 130 per hundred in total; with the framing, 135 is over the true count in nine
-/// steps of ten.
-const CLAUDE: Exactness = Approximated { percent: 135 };
-/// Claude from 4.7 on has a tokenizer that its maker says takes up to 35 per cent more tokens.
-const CLAUDE_NEW: Exactness = Approximated { percent: 180 };
-/// Makers of other models publish no figures to check against; a quarter is kept in reserve.
-const UNPUBLISHED: Exactness = Approximated { percent: 125 };
+const CLAUDE: Exactness = Fitted(Fit::Claude);
+const CLAUDE_NEW: Exactness = Fitted(Fit::ClaudeNew);
+const UNPUBLISHED: Exactness = Fitted(Fit::Unpublished);
 
-const NO_DOCUMENT_FIGURE: u32 = MediaRules::CONSERVATIVE.document_page;
 const NO_AUDIO_FIGURE: u32 = MediaRules::CONSERVATIVE.audio_per_ten_seconds;
+const NO_VIDEO_FIGURE: u32 = MediaRules::CONSERVATIVE.video_per_ten_seconds;
 
 const fn openai(image: ImageRule) -> MediaRules {
-    // Sound in a request: one token for 100 ms. A page of a PDF is sent as its text and as a picture.
-    MediaRules { image, audio_per_ten_seconds: 100, document_page: 2_000 }
+    // Sound in a request: one token for 100 ms. A page of a PDF is sent as its text and as a small picture.
+    MediaRules {
+        image,
+        audio_per_ten_seconds: 100,
+        document_page: 220,
+        video_per_ten_seconds: NO_VIDEO_FIGURE,
+    }
 }
 
 const fn tiles(base: u32, tile: u32) -> MediaRules {
@@ -45,20 +46,22 @@ const fn claude_media(most: u32, long_edge: u32) -> MediaRules {
     MediaRules {
         image: ImageRule::Patches { side: 28, most, long_edge, percent: 100 },
         audio_per_ten_seconds: NO_AUDIO_FIGURE,
-        // 1 500 to 3 000 tokens of text a page, and the page's picture.
-        document_page: 3_000 + most,
+        // The page's picture, and what comes with it.
+        document_page: 1_200 + most,
+        video_per_ten_seconds: NO_VIDEO_FIGURE,
     }
 }
 
 const CLAUDE_MEDIA: MediaRules = claude_media(1_568, 1_568);
 const CLAUDE_SHARP: MediaRules = claude_media(4_784, 2_576);
 
-const GEMINI_2: MediaRules =
-    MediaRules { image: ImageRule::GeminiTiles, audio_per_ten_seconds: 320, document_page: 258 };
-const GEMINI_3: MediaRules =
-    MediaRules { image: ImageRule::Flat { tokens: 1_120 }, audio_per_ten_seconds: 320, document_page: 560 };
+const GEMINI_2: MediaRules = gemini_media(ImageRule::GeminiTiles, 258, 2_900);
+const GEMINI_3: MediaRules = gemini_media(ImageRule::Flat { tokens: 1_120 }, 560, 910);
 
-const OTHER: MediaRules = MediaRules { document_page: NO_DOCUMENT_FIGURE, ..MediaRules::CONSERVATIVE };
+/// Gemini takes a picture of each second of a film, and its sound.
+const fn gemini_media(image: ImageRule, document_page: u32, video_per_ten_seconds: u32) -> MediaRules {
+    MediaRules { image, audio_per_ten_seconds: 320, document_page, video_per_ten_seconds }
+}
 
 const fn gpt(
     name: &'static str,
@@ -80,12 +83,18 @@ const fn claude(
     entry("anthropic", Family::Anthropic, name, O200kBase, exactness, [window, 0, output], media)
 }
 
+/// Claude before Opus 4.5 forgets the reasoning of earlier turns.
+const fn forgetful_claude(name: &'static str, output: u64) -> ModelEntry {
+    ModelEntry { keeps_reasoning: false, ..claude(name, CLAUDE, 200_000, output, CLAUDE_MEDIA) }
+}
+
 const fn gemini(name: &'static str, output: u64, media: MediaRules) -> ModelEntry {
-    entry("google", Family::Gemini, name, O200kBase, UNPUBLISHED, [1_048_576, 1_048_576, output], media)
+    let limits = [1_048_576, 1_048_576, output];
+    entry("google", Family::Gemini, name, O200kBase, Fitted(Fit::Gemini), limits, media)
 }
 
 const fn open(provider: &'static str, name: &'static str, window: u64) -> ModelEntry {
-    entry(provider, Family::Other, name, O200kBase, UNPUBLISHED, [window, 0, 0], OTHER)
+    entry(provider, Family::Other, name, O200kBase, UNPUBLISHED, [window, 0, 0], MediaRules::CONSERVATIVE)
 }
 
 const fn entry(
@@ -97,7 +106,20 @@ const fn entry(
     [window, max_input, max_output]: [u64; 3],
     media: MediaRules,
 ) -> ModelEntry {
-    ModelEntry { provider, name, family, encoding, exactness, window, max_input, max_output, media }
+    // OpenAI drops the reasoning of earlier turns; of others it is safer to assume that they keep it.
+    let keeps_reasoning = !matches!(family, Family::OpenAi);
+    ModelEntry {
+        provider,
+        name,
+        family,
+        encoding,
+        exactness,
+        window,
+        max_input,
+        max_output,
+        media,
+        keeps_reasoning,
+    }
 }
 
 const M1: u64 = 1_000_000;
@@ -141,8 +163,8 @@ pub(crate) const MODELS: &[ModelEntry] = &[
     gpt("gpt-4-1106-preview", Published, Cl100kBase, [128_000, 0, 4_096], tiles(85, 170)),
     gpt("gpt-4", Published, Cl100kBase, [8_192, 0, 8_192], tiles(85, 170)),
     gpt("gpt-3.5-turbo", Published, Cl100kBase, [16_385, 0, 4_096], tiles(85, 170)),
-    gpt("gpt-oss-120b", TokenizerOnly, O200kBase, [131_072, 0, 0], OTHER),
-    gpt("gpt-oss-20b", TokenizerOnly, O200kBase, [131_072, 0, 0], OTHER),
+    gpt("gpt-oss-120b", TokenizerOnly, O200kBase, [131_072, 0, 0], MediaRules::CONSERVATIVE),
+    gpt("gpt-oss-20b", TokenizerOnly, O200kBase, [131_072, 0, 0], MediaRules::CONSERVATIVE),
     claude("claude-fable-5-2", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
     claude("claude-fable-5-1", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
     claude("claude-fable-5", CLAUDE_NEW, M1, 128_000, CLAUDE_SHARP),
@@ -156,15 +178,15 @@ pub(crate) const MODELS: &[ModelEntry] = &[
     claude("claude-opus-4-6", CLAUDE, M1, 128_000, CLAUDE_MEDIA),
     claude("claude-sonnet-4-6", CLAUDE, M1, 128_000, CLAUDE_MEDIA),
     claude("claude-opus-4-5", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
-    claude("claude-sonnet-4-5", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
-    claude("claude-haiku-4-5", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
-    claude("claude-opus-4-1", CLAUDE, 200_000, 32_000, CLAUDE_MEDIA),
-    claude("claude-opus-4", CLAUDE, 200_000, 32_000, CLAUDE_MEDIA),
-    claude("claude-sonnet-4", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
-    claude("claude-3-7-sonnet", CLAUDE, 200_000, 64_000, CLAUDE_MEDIA),
-    claude("claude-3-5-sonnet", CLAUDE, 200_000, 8_192, CLAUDE_MEDIA),
-    claude("claude-3-5-haiku", CLAUDE, 200_000, 8_192, CLAUDE_MEDIA),
-    claude("claude-3-haiku", CLAUDE, 200_000, 4_096, CLAUDE_MEDIA),
+    forgetful_claude("claude-sonnet-4-5", 64_000),
+    forgetful_claude("claude-haiku-4-5", 64_000),
+    forgetful_claude("claude-opus-4-1", 32_000),
+    forgetful_claude("claude-opus-4", 32_000),
+    forgetful_claude("claude-sonnet-4", 64_000),
+    forgetful_claude("claude-3-7-sonnet", 64_000),
+    forgetful_claude("claude-3-5-sonnet", 8_192),
+    forgetful_claude("claude-3-5-haiku", 8_192),
+    forgetful_claude("claude-3-haiku", 4_096),
     gemini("gemini-3.5-flash", 65_536, GEMINI_3),
     gemini("gemini-3-pro", 65_536, GEMINI_3),
     gemini("gemini-3-flash", 65_536, GEMINI_3),

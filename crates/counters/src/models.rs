@@ -3,6 +3,7 @@
 use epitome_loop::{ContextLimits, ModelKey, TokenCount};
 
 use crate::encoding::Encoding;
+use crate::fit::Fit;
 use crate::media::MediaRules;
 use crate::model_table::{AS_OF, MODELS};
 
@@ -21,6 +22,8 @@ pub struct ModelInfo {
     pub media: MediaRules,
     /// How it wraps messages.
     pub family: Family,
+    /// Whether the model's reasoning from before the newest turn of the user stays in the context.
+    pub keeps_reasoning: bool,
     /// Year and month in which the entry was gathered, for example `2026-11`.
     pub as_of: &'static str,
 }
@@ -32,12 +35,9 @@ pub enum Exactness {
     Published,
     /// The tokenizer is published, the framing is taken from the maker's earlier models.
     TokenizerOnly,
-    /// No tokenizer is published. Counts are those of the encoding times `percent` / 100, rounded up for each
-    /// text; the percentage is chosen to be on the high side for agent transcripts.
-    Approximated {
-        /// Tokens of the model per hundred tokens of the encoding.
-        percent: u32,
-    },
+    /// No tokenizer is published. Counts with the encoding are fitted to what the model's provider counts, in
+    /// the middle of the errors; the fit says how far off they may be.
+    Fitted(Fit),
 }
 
 /// Whose rules of message framing apply.
@@ -85,6 +85,7 @@ pub(crate) struct ModelEntry {
     pub(crate) max_input: u64,
     pub(crate) max_output: u64,
     pub(crate) media: MediaRules,
+    pub(crate) keeps_reasoning: bool,
 }
 
 impl ModelEntry {
@@ -100,6 +101,7 @@ impl ModelEntry {
             },
             media: self.media,
             family: self.family,
+            keeps_reasoning: self.keeps_reasoning,
             as_of: AS_OF,
         }
     }

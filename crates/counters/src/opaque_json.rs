@@ -1,43 +1,59 @@
-//! The size of a provider's item that must not be looked into more than needed.
+//! A provider's item that must not be looked into more than needed, taken apart by what its bytes are.
 
 use epitome_loop::RawJson;
 
-use crate::content_cost::sealed_tokens;
 use crate::media::MediaRules;
 
-/// Tokens for an opaque item: a third of its JSON bytes, but a quarter of the bytes that are sealed (encrypted
-/// content, signatures: long base64), and the price of a picture or page where the base64 is one.
-pub(crate) fn opaque_tokens(raw: &RawJson, media: &MediaRules) -> u64 {
-    let mut plain = 0_usize;
-    let mut tokens = 0_u64;
-    for run in raw.as_str().as_bytes().chunk_by(|&left, &right| is_base64(left) == is_base64(right)) {
-        if run.len() < SHORTEST_SEALED || !run.first().is_some_and(|&byte| is_base64(byte)) {
-            plain += run.len();
-        } else {
-            tokens = tokens.saturating_add(sealed_or_media(run, media));
+/// The parts of an opaque item.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OpaqueParts {
+    /// What can be read: names, words, marks.
+    pub(crate) plain: String,
+    /// The lengths of what is sealed: encrypted content, signatures.
+    pub(crate) sealed: Vec<usize>,
+    /// What pictures and files inside cost.
+    pub(crate) media: u64,
+}
+
+impl OpaqueParts {
+    /// Takes an item apart. A long run of base64 is sealed, or a picture or a file where it begins like one.
+    pub(crate) fn of(raw: &RawJson, media: &MediaRules) -> Self {
+        let mut parts = Self::default();
+        let mut rest = raw.as_str();
+        while let Some(first) = rest.bytes().next() {
+            let kind = is_base64(first);
+            let end = rest.bytes().position(|byte| is_base64(byte) != kind).unwrap_or(rest.len());
+            // The kind changes at an ASCII byte on one side at least, so this is a character boundary.
+            let (run, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+            if kind && run.len() >= SHORTEST_SEALED {
+                parts.seal_or_see(run.as_bytes(), media);
+            } else {
+                parts.plain.push_str(run);
+            }
+            rest = after;
         }
+        parts
     }
-    tokens.saturating_add(u64::try_from(plain).unwrap_or(u64::MAX).div_ceil(3))
+
+    fn seal_or_see(&mut self, run: &[u8], media: &MediaRules) {
+        const PICTURES: [&[u8]; 4] = [b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR"];
+        // In `data:image/png;base64,...` the run starts behind the comma.
+        let cost = if PICTURES.iter().any(|magic| run.starts_with(magic)) {
+            media.image.most()
+        } else if run.starts_with(b"JVBERi0") {
+            // A page is rarely below 15 kB.
+            let pages = u64::try_from(run.len()).unwrap_or(u64::MAX).div_ceil(20_000);
+            pages.saturating_mul(u64::from(media.document_page))
+        } else {
+            self.sealed.push(run.len());
+            0
+        };
+        self.media = self.media.saturating_add(cost);
+    }
 }
 
 /// Shorter runs of base64 characters are taken for words, names and ids.
 const SHORTEST_SEALED: usize = 200;
-
-fn sealed_or_media(run: &[u8], media: &MediaRules) -> u64 {
-    const PICTURES: [&[u8]; 4] = [b"iVBORw0KGgo", b"/9j/", b"R0lGOD", b"UklGR"];
-    // In `data:image/png;base64,...` the run starts behind the comma.
-    if PICTURES.iter().any(|magic| run.starts_with(magic)) {
-        return media.image.most();
-    }
-    if run.starts_with(b"JVBERi0") {
-        // A page is rarely below 15 kB.
-        return u64::try_from(run.len())
-            .unwrap_or(u64::MAX)
-            .div_ceil(20_000)
-            .saturating_mul(u64::from(media.document_page));
-    }
-    sealed_tokens(run.len())
-}
 
 fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
@@ -47,23 +63,25 @@ fn is_base64(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    fn tokens(json: &str) -> u64 {
-        opaque_tokens(&RawJson::parse(json).unwrap(), &MediaRules::CONSERVATIVE)
+    fn parts(json: &str) -> OpaqueParts {
+        OpaqueParts::of(&RawJson::parse(json).unwrap(), &MediaRules::CONSERVATIVE)
     }
 
     #[test]
-    fn plain_json_is_a_third_and_sealed_a_quarter() {
-        assert_eq!(tokens(r#"{"type":"x"}"#), 4);
-        let sealed = format!(r#"{{"d":"{}"}}"#, "aB3".repeat(400));
-        assert_eq!(tokens(&sealed), 300 + 3);
+    fn words_stay_and_long_base64_is_sealed() {
+        assert_eq!(parts(r#"{"type":"Größe"}"#).plain, r#"{"type":"Größe"}"#);
+        let sealed = parts(&format!(r#"{{"d":"{}","e":"é{}é"}}"#, "aB3".repeat(400), "x".repeat(199)));
+        assert_eq!(sealed.sealed, [1_200]);
+        assert_eq!(sealed.plain, format!(r#"{{"d":"","e":"é{}é"}}"#, "x".repeat(199)));
+        assert_eq!(sealed.media, 0);
     }
 
     #[test]
     fn pictures_and_pages_cost_what_they_cost_elsewhere() {
         let screenshot =
             format!(r#"{{"image_url":"data:image/png;base64,iVBORw0KGgo{}"}}"#, "A".repeat(1_000_000));
-        assert!(tokens(&screenshot) < 2_000);
+        assert_eq!(parts(&screenshot).media, MediaRules::CONSERVATIVE.image.most());
         let file = format!(r#"{{"data":"JVBERi0{}"}}"#, "A".repeat(30_000));
-        assert!((5_000..7_000).contains(&tokens(&file)));
+        assert_eq!(parts(&file).media, 2 * u64::from(MediaRules::CONSERVATIVE.document_page));
     }
 }

@@ -1,16 +1,20 @@
 //! Three ways to size text.
 
+use crate::byte_pairs::BytePairs;
+use crate::content_class::ContentClass;
 use crate::encoding::Encoding;
-use crate::heuristic::estimate_text;
+use crate::error_band::{Amount, ErrorBand};
+use crate::fit::Fit;
+use crate::share_tables::{self, LANGUAGE_SHARES, SEALED_SHARES, SHARES};
 
 /// How text is sized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextSize {
     /// As the encoding counts it.
     Exact(Encoding),
-    /// As the encoding counts it, times `percent` / 100, rounded up for each text.
-    Scaled { encoding: Encoding, percent: u32 },
-    /// By classes of bytes, without a tokenizer.
+    /// As the encoding counts it, fitted to another tokenizer by the class of the text.
+    Fitted { encoding: Encoding, fit: Fit },
+    /// By pairs of bytes, without a tokenizer.
     Bytes,
 }
 
@@ -18,10 +22,47 @@ impl TextSize {
     pub(crate) fn tokens(self, text: &str) -> u64 {
         match self {
             Self::Exact(encoding) => encoding.count(text),
-            Self::Scaled { encoding, percent } => {
-                encoding.count(text).saturating_mul(u64::from(percent)).div_ceil(100)
-            }
-            Self::Bytes => estimate_text(text),
+            _ => self.measure(text).tokens,
         }
     }
+
+    /// The size with its doubt.
+    pub(crate) fn measure(self, text: &str) -> Amount {
+        if let Self::Exact(encoding) = self {
+            return Amount::exact(encoding.count(text));
+        }
+        let pairs = BytePairs::of(text);
+        let class = ContentClass::of_pairs(&pairs);
+        let tokens = match self {
+            Self::Exact(encoding) => encoding.count(text),
+            Self::Fitted { encoding, fit } => fit.tokens(encoding.count(text), &pairs, class),
+            Self::Bytes => estimate(&pairs, class),
+        };
+        self.error_band(class).around(tokens)
+    }
+
+    pub(crate) fn error_band(self, class: ContentClass) -> ErrorBand {
+        match self {
+            Self::Exact(_) => ErrorBand::EXACT,
+            Self::Fitted { fit, .. } => fit.error_band(class),
+            // It is off from the encoding, and the encoding from what the model uses.
+            Self::Bytes => share_tables::error_band(class).and(Fit::Unpublished.error_band(class)),
+        }
+    }
+}
+
+/// The estimate of a text, rounded up, by the shares of its class.
+pub(crate) fn estimate_text(text: &str) -> u64 {
+    let pairs = BytePairs::of(text);
+    estimate(&pairs, ContentClass::of_pairs(&pairs))
+}
+
+fn estimate(pairs: &BytePairs, class: ContentClass) -> u64 {
+    let shares = match class {
+        ContentClass::OtherLanguage => &LANGUAGE_SHARES,
+        ContentClass::Sealed => &SEALED_SHARES,
+        _ => &SHARES,
+    };
+    // Hundredths of a token times thousandths.
+    pairs.weighted(shares).saturating_mul(share_tables::factor(class)).div_ceil(100_000)
 }
