@@ -17,9 +17,9 @@ use crate::failure::Failure;
 use crate::identity::{basis_of, fingerprint_of};
 use crate::input::{Progress, read_session};
 use crate::output::Destination;
-use crate::profile::{for_compaction, resolved};
+use crate::profile::{for_compaction, for_session};
 use crate::report::{
-    MeasurementReport, VERSION, emphasis, level_name, listed, printable, tokens, write_json,
+    BandReport, MeasurementReport, VERSION, emphasis, level_name, listed, printable, tokens, write_json,
 };
 use crate::target::Target;
 use crate::unseen::{Unseen, UnseenSource};
@@ -38,6 +38,8 @@ struct Report {
     unseen: u64,
     unseen_source: UnseenSource,
     before: Option<MeasurementReport>,
+    /// How far off the counts may be; `None` when they are exact.
+    error_band: Option<BandReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     level: Option<&'static str>,
     /// `threshold` or `asked`.
@@ -102,9 +104,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let (source, original) = read_session(session_args, &progress)?;
     let target = Target::of(session_args, &original)?;
     let (session, repairs) = epitome_transcripts::repair(&original);
-    let policy = resolved(&policy, &target.limits, target.quality())?
-        .validate(Some(target.quality()))
-        .map_err(Failure::Policy)?;
+    let policy = for_session(&policy, &target)?.validate(Some(target.quality())).map_err(Failure::Policy)?;
     let unseen = Unseen::of(session_args, &session, &target)?;
     let context = context_of(&source, &session, &target, args, unseen.tokens);
     let ports = Ports {
@@ -128,6 +128,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
         unseen: unseen.tokens,
         unseen_source: unseen.source,
         before: None,
+        error_band: target.error_band().map(Into::into),
         level: None,
         demand: match context.demand {
             Demand::Threshold => "threshold",
@@ -298,6 +299,9 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
     }
     if let Some(before) = &report.before {
         writeln!(out, "before    {before}")?;
+    }
+    if let Some(band) = &report.error_band {
+        writeln!(out, "counts    estimates; the true counts are to be expected within {band}")?;
     }
     let level = report.compact_at_basis_points.map(|points| f64::from(points) / 100.0);
     match &report.compaction {

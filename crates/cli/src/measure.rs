@@ -10,7 +10,9 @@ use crate::args::MeasureArgs;
 use crate::failure::Failure;
 use crate::input::{Progress, is_stdio, read_session};
 use crate::profile::{self, room};
-use crate::report::{MeasurementReport, VERSION, bar, emphasis, listed, print_json, printable, tokens};
+use crate::report::{
+    BandReport, MeasurementReport, VERSION, bar, emphasis, listed, print_json, printable, tokens,
+};
 use crate::target::Target;
 use crate::unseen::{Unseen, UnseenSource};
 
@@ -25,6 +27,8 @@ struct Report {
     model: String,
     messages: usize,
     measurement: MeasurementReport,
+    /// `None` for an exact count.
+    error_band: Option<BandReport>,
     by_role: Vec<Share>,
     by_kind: Vec<Share>,
     tools: u64,
@@ -90,6 +94,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
                 .map_or(0, |share| share.get()),
             quality: target.quality().as_str(),
         },
+        error_band: target.error_band().map(Into::into),
         by_role: parts.by_role.iter().map(|(role, tokens)| share((role.as_str(), *tokens))).collect(),
         by_kind: parts.by_kind.iter().map(|(&kind, &tokens)| share((kind, tokens))).collect(),
         tools: parts.tools,
@@ -126,6 +131,9 @@ fn show(report: &Report, lacks_system_and_tools: bool) -> Result<(), Failure> {
             printable(&report.provider)
         )?;
         writeln!(out, "\n{}\n  {}", emphasis("pressure"), report.measurement)?;
+        if let Some(band) = &report.error_band {
+            writeln!(out, "  an estimate: the true count is to be expected within {band}")?;
+        }
         if let Some(reported) = report.reported_by_provider {
             writeln!(out, "  the provider last reported {} tokens", tokens(reported))?;
         }

@@ -84,10 +84,16 @@ pub(crate) fn resolved(
     policy.resolve(limits, quality).map_err(|_| Failure::NoWindow)
 }
 
+/// The policy for a session. Its margin is for the error of the count, so where the count at hand states a larger
+/// error than the policy has room for, that counts.
+pub(crate) fn for_session(policy: &PolicyFile, target: &Target) -> Result<CompactionPolicy, Failure> {
+    let resolved = resolved(policy, &target.limits, target.quality())?;
+    Ok(CompactionPolicy { safety_margin: resolved.safety_margin.max(target.count_error()), ..resolved })
+}
+
 /// The room that a policy leaves for input.
 pub(crate) fn room(policy: &PolicyFile, target: &Target) -> Result<ResolvedLimits, Failure> {
-    let CompactionPolicy { reserved_output, safety_margin, .. } =
-        resolved(policy, &target.limits, target.quality())?;
+    let CompactionPolicy { reserved_output, safety_margin, .. } = for_session(policy, target)?;
     resolve_context_limits(&target.model, &target.limits, reserved_output, safety_margin)
         .map_err(Failure::NoRoom)
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use anstyle::{AnsiColor, Style};
+use epitome_counters::ErrorBand;
 use epitome_loop::{ContextMeasurement, CountQuality, PressureLevel};
 use epitome_rig::FileError;
 use serde::Serialize;
@@ -19,6 +20,25 @@ pub(crate) struct MeasurementReport {
     pub(crate) limit: u64,
     pub(crate) occupancy_basis_points: u16,
     pub(crate) quality: &'static str,
+}
+
+/// Around a count, where the true count is to be expected.
+#[derive(Clone, Copy, Serialize)]
+pub(crate) struct BandReport {
+    pub(crate) below_percent: u8,
+    pub(crate) above_percent: u8,
+}
+
+impl From<ErrorBand> for BandReport {
+    fn from(band: ErrorBand) -> Self {
+        Self { below_percent: band.below_percent, above_percent: band.above_percent }
+    }
+}
+
+impl fmt::Display for BandReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "-{}..+{} %", self.below_percent, self.above_percent)
+    }
 }
 
 impl From<&ContextMeasurement> for MeasurementReport {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use epitome_counters::{Encoding, LocalCounter, ModelInfo, model_info};
+use epitome_counters::{CountRange, ErrorBand, LocalCounter, ModelInfo, model_info};
 use epitome_loop::{ContextCounter as _, ContextLimits, CountQuality, ModelKey, Request, TokenCount};
 use epitome_transcripts::Session;
 
@@ -14,6 +14,8 @@ pub(crate) struct Target {
     pub(crate) model: ModelKey,
     pub(crate) limits: ContextLimits,
     pub(crate) counter: Arc<LocalCounter>,
+    /// What the session's messages and tools take, and how far off that may be.
+    pub(crate) range: CountRange,
 }
 
 impl Target {
@@ -35,12 +37,32 @@ impl Target {
         };
         let counter =
             Arc::new(fitting_counter(model.clone(), named.as_ref(), session, args.unseen.unwrap_or(0)));
-        Ok(Self { model, limits, counter })
+        let request = request_of(&model, session, args.unseen.unwrap_or(0));
+        let range = counter.range(&request).map_err(Failure::Count)?;
+        Ok(Self { model, limits, counter, range })
     }
 
     /// How good the counts are.
     pub(crate) fn quality(&self) -> CountQuality {
         self.counter.capability().quality
+    }
+
+    /// How far off the counts may be; `None` when they are exact.
+    pub(crate) fn error_band(&self) -> Option<ErrorBand> {
+        (self.quality() == CountQuality::HeuristicEstimate).then(|| self.range.band())
+    }
+
+    /// What must stay free so that a request whose estimate just fits also fits at the upper end of its range: at
+    /// most a quarter of the window. Nothing when the counts are exact.
+    pub(crate) fn count_error(&self) -> TokenCount {
+        let ContextLimits { window, max_input, .. } = self.limits;
+        let window = if window == TokenCount::ZERO { max_input } else { window };
+        match self.quality() {
+            CountQuality::HeuristicEstimate => {
+                TokenCount(self.range.safety_margin(window).get().min(window.get() / 4))
+            }
+            CountQuality::ExactLocal | CountQuality::ExactProvider => TokenCount::ZERO,
+        }
     }
 }
 
@@ -76,18 +98,21 @@ fn fitting_counter(
     session: &Session,
     unseen_tokens: u64,
 ) -> LocalCounter {
-    let any_model = || LocalCounter::with_encoding(Encoding::O200kBase, true);
-    let Some(info) = info else { return any_model() };
-    let request = Request {
-        model: model.clone(),
-        tools: session.tools().clone(),
-        messages: session.messages().clone(),
-        unseen_tokens: TokenCount(unseen_tokens),
-    };
+    let Some(info) = info else { return LocalCounter::for_unknown_model() };
+    let request = request_of(&model, session, unseen_tokens);
     let info = ModelInfo { key: model, ..info.clone() };
     match LocalCounter::new(&info, false) {
         // A session that mentions pictures or tools cannot be counted exactly, and neither can its parts.
         Ok(exact) if exact.count_request(&request).is_ok() => exact,
-        _ => LocalCounter::new(&info, true).unwrap_or_else(|_| any_model()),
+        _ => LocalCounter::new(&info, true).unwrap_or_else(|_| LocalCounter::for_unknown_model()),
+    }
+}
+
+fn request_of(model: &ModelKey, session: &Session, unseen_tokens: u64) -> Request {
+    Request {
+        model: model.clone(),
+        tools: session.tools().clone(),
+        messages: session.messages().clone(),
+        unseen_tokens: TokenCount(unseen_tokens),
     }
 }
