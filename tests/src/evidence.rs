@@ -3,6 +3,7 @@
 mod cases;
 mod conformance_boundary;
 mod conformance_reference;
+mod counting;
 mod fuzz;
 mod newcomer;
 mod places;
@@ -54,6 +55,12 @@ pub const PROMISES: &[Promise] = &[
         about: "our functions answer as the reference on every vector",
         needs_data: true,
         run: conformance_reference::run,
+    },
+    Promise {
+        name: "counting",
+        about: "token counts are as near to what providers counted as they say",
+        needs_data: true,
+        run: counting::run,
     },
     Promise {
         name: "fuzz",

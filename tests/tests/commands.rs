@@ -70,7 +70,7 @@ fn evidence_lists_its_promises() {
 
 #[test]
 fn evidence_without_its_data_is_not_measured() {
-    for name in ["cases", "conformance-reference", "quality", "transcripts", "no-such-promise"] {
+    for name in ["cases", "conformance-reference", "counting", "quality", "transcripts", "no-such-promise"] {
         let refused = evidence(&[name]);
         assert_eq!(refused.status.code(), Some(2), "{name}");
         assert!(!refused.stderr.is_empty(), "{name}");

@@ -12,7 +12,7 @@ use crate::media::MediaRules;
 use crate::opaque_json::OpaqueParts;
 use crate::sealed::SealedRule;
 use crate::text_size::TextSize;
-use crate::tool_form::{SIGNATURES_CLOSE, SIGNATURES_OPEN, argument_values, signature};
+use crate::tool_form::{argument_values, signatures};
 
 /// All that is needed to put a price on content.
 #[derive(Clone, Copy, Debug)]
@@ -136,22 +136,14 @@ impl Tariff {
         if tools.is_empty() {
             return Amount::default();
         }
-        let fixed = self.framing.tools.saturating_add(match self.framing.definition {
-            Definition::Signature => {
-                self.text.tokens(SIGNATURES_OPEN).saturating_add(self.text.tokens(SIGNATURES_CLOSE))
+        let each = self.framing.tool.saturating_mul(u64::try_from(tools.len()).unwrap_or(u64::MAX));
+        let text = match self.framing.definition {
+            Definition::Signature => self.text.tokens(&signatures(tools.iter().map(RawJson::as_str))),
+            Definition::Json => {
+                tools.iter().map(|tool| self.text.tokens(tool.as_str())).fold(0, u64::saturating_add)
             }
-            Definition::Json => 0,
-        });
-        tools.iter().map(|tool| self.tool(tool)).fold(FRAMING_BAND.around(fixed), Amount::plus)
-    }
-
-    fn tool(&self, tool: &RawJson) -> Amount {
-        let signature = match self.framing.definition {
-            Definition::Signature => signature(tool.as_str()),
-            Definition::Json => None,
         };
-        let text = self.text.tokens(signature.as_deref().unwrap_or(tool.as_str()));
-        FRAMING_BAND.around(text.saturating_add(self.framing.tool))
+        FRAMING_BAND.around(text.saturating_add(each).saturating_add(self.framing.tools))
     }
 
     /// One block, without the content of a nested tool result.

@@ -117,7 +117,7 @@ impl Framing {
     };
 
     /// Anthropic publishes 346 tokens for the system text that comes with tools (Claude 4, tool choice `auto`)
-    /// and nothing else; the rest is measured.
+    /// and nothing else; requests to Claude 4.5 show 144 more. The rest is measured.
     const ANTHROPIC: Self = Self {
         request: 4,
         message: 3,
@@ -128,7 +128,7 @@ impl Framing {
         parallel_call: 0,
         tool_result: 10,
         failed_result: 8,
-        tools: 346,
+        tools: 346 + 144,
         tools_beside_system: 0,
         tool: 8,
         definition: Definition::Json,

@@ -1,5 +1,7 @@
 //! What pictures, recordings and files cost. Never by the length of their base64 text.
 
+use std::collections::BTreeSet;
+
 use epitome_loop::{Audio, Document, Image};
 
 use crate::error_band::{Amount, ErrorBand};
@@ -195,29 +197,35 @@ fn pdf_pages(data: &[u8]) -> Option<u64> {
 
 /// What the text on the pages of a PDF takes: a third of a token for each byte of the compressed streams that
 /// draw them. The dictionary of such a stream holds a length and a filter; those of fonts, pictures and tables
-/// hold more.
+/// hold more, and the tables of characters are named by the fonts.
 fn pdf_text_tokens(data: &[u8]) -> u64 {
+    let tables: BTreeSet<u64> = numbers_after(data, b"/ToUnicode").collect();
     let mut bytes = 0_u64;
     let mut rest = data;
     while let Some(at) = memchr::memmem::find(rest, b"stream") {
         let (before, after) = rest.split_at_checked(at).unwrap_or((rest, b""));
-        rest = after.get(6..).unwrap_or_default();
-        if !before.ends_with(b"end") {
-            bytes = bytes.saturating_add(drawn_length(before).unwrap_or(0).min(as_u64(rest.len())));
+        let after = after.get(6..).unwrap_or_default();
+        let length = memchr::memmem::find(after, b"endstream").unwrap_or(after.len());
+        if draws(before, &tables) {
+            bytes = bytes.saturating_add(as_u64(length));
         }
+        rest = after.get(length + 9..).unwrap_or_default();
     }
     bytes.div_ceil(3)
 }
 
-/// The length that the dictionary in front of a stream states, if the stream draws a page.
-fn drawn_length(before: &[u8]) -> Option<u64> {
-    let near = before.get(before.len().saturating_sub(400)..)?;
-    let dictionary = near.get(memchr::memmem::rfind(near, b"obj")?..)?;
-    let allowed: [&[u8]; 4] = [b"Length ", b"Filter", b"FlateDecode", b"Length\n"];
-    let draws = occurrences(dictionary, b"/").all(|name| allowed.iter().any(|word| name.starts_with(word)));
-    // `/Length 3 0 R` names another object, whose number says nothing.
-    let is_reference = memchr::memmem::find(dictionary, b" R").is_some();
-    numbers_after(dictionary, b"/Length").next().filter(|_| draws && !is_reference)
+/// Whether the object whose stream follows draws a page.
+fn draws(before: &[u8], tables: &BTreeSet<u64>) -> bool {
+    let near = before.get(before.len().saturating_sub(400)..).unwrap_or_default();
+    let Some(at) = memchr::memmem::rfind(near, b" obj") else { return false };
+    let (head, dictionary) = near.split_at_checked(at).unwrap_or_default();
+    // `8 0 obj`: the number stands two words before.
+    let mut words = head.rsplit(u8::is_ascii_whitespace);
+    let number = words.nth(1).and_then(|word| std::str::from_utf8(word).ok()?.parse().ok());
+    let allowed: [&[u8]; 4] = [b"Length ", b"Length\n", b"Filter", b"FlateDecode"];
+    let is_plain =
+        occurrences(dictionary, b"/").all(|name| allowed.iter().any(|word| name.starts_with(word)));
+    is_plain && number.is_none_or(|number| !tables.contains(&number))
 }
 
 fn numbers_after<'a>(data: &'a [u8], name: &'static [u8]) -> impl Iterator<Item = u64> + 'a {
@@ -294,12 +302,14 @@ mod tests {
 
     #[test]
     fn text_in_a_pdf_costs_by_its_streams() {
-        let pdf = b"%PDF-1.4 1 0 obj<</Length 300 /Filter /FlateDecode>>\nstream\nxx\nendstream endobj \
-                    2 0 obj<</Length 900/Length1 70/Filter/FlateDecode>>stream yy endstream endobj \
-                    3 0 obj<</Type/XObject/Length 900>>stream zz endstream endobj 4 0 obj<</Length 5 0 R>>stream"
-            .as_slice();
-        let whole = [pdf, &[b' '; 400]].concat();
-        assert_eq!(pdf_text_tokens(&whole), 100);
+        let page =
+            format!("1 0 obj<</Length 9 0 R/Filter/FlateDecode>>\nstream{}endstream\n", "x".repeat(300));
+        let font =
+            format!("2 0 obj<</Length 9/Length1 7/Filter/FlateDecode>>stream{}endstream\n", "f".repeat(900));
+        let picture = format!("3 0 obj<</Type/XObject/Length 9>>stream{}endstream\n", "p".repeat(900));
+        let table = format!("4 0 obj<</Length 9>>stream{}endstream /ToUnicode 4 0 R\n", "t".repeat(90));
+        assert_eq!(pdf_text_tokens([font, picture, table, page].concat().as_bytes()), 100);
+        assert_eq!(pdf_text_tokens(b"stream endstream obj stream"), 0);
     }
 
     #[test]

@@ -157,6 +157,8 @@ pub(crate) const MODELS: &[ModelEntry] = &[
     gpt("o1", TokenizerOnly, O200kBase, O_SERIES, tiles(75, 150)),
     gpt("gpt-4o", Published, O200kBase, [128_000, 0, 16_384], tiles(85, 170)),
     gpt("gpt-4o-mini", Published, O200kBase, [128_000, 0, 16_384], tiles(2_833, 5_667)),
+    gpt("gpt-4o-audio-preview", TokenizerOnly, O200kBase, [128_000, 0, 16_384], tiles(85, 170)),
+    gpt("gpt-4o-mini-audio-preview", TokenizerOnly, O200kBase, [128_000, 0, 16_384], tiles(85, 170)),
     gpt("chatgpt-4o", TokenizerOnly, O200kBase, [128_000, 0, 16_384], tiles(85, 170)),
     gpt("gpt-4-turbo", Published, Cl100kBase, [128_000, 0, 4_096], tiles(85, 170)),
     gpt("gpt-4-0125-preview", Published, Cl100kBase, [128_000, 0, 4_096], tiles(85, 170)),

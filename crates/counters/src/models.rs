@@ -173,7 +173,7 @@ mod tests {
             "",
             "gpt",
             "gpt-4oo",
-            "gpt-4o-audio-preview",
+            "gpt-4o-realtime-preview",
             "claude",
             "claude-sonnet-4-9",
             "gpt-5.9",

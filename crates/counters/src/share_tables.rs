@@ -67,7 +67,7 @@ pub(crate) fn factor(class: ContentClass) -> u64 {
     match class {
         ContentClass::Prose => 984,
         ContentClass::Code => 1_015,
-        ContentClass::Json => 995,
+        ContentClass::Json => 1_030,
         ContentClass::Log => 1_038,
         ContentClass::Sealed => 1_001,
         ContentClass::OtherLanguage => 1_010,
@@ -81,7 +81,7 @@ pub(crate) fn error_band(class: ContentClass) -> ErrorBand {
     let (below, above) = match class {
         ContentClass::Prose => (11, 11),
         ContentClass::Code => (10, 18),
-        ContentClass::Json => (12, 17),
+        ContentClass::Json => (15, 14),
         ContentClass::Log => (14, 32),
         ContentClass::Sealed => (6, 6),
         ContentClass::OtherLanguage => (11, 22),

@@ -19,10 +19,22 @@ pub(crate) fn argument_values(input: &str) -> Option<Vec<String>> {
     Some(arguments.into_values().map(value).collect())
 }
 
-/// The definition of a tool as OpenAI writes it for its models: a function's signature in TypeScript, with
+/// The definitions of tools as OpenAI writes them for its models: functions' signatures in TypeScript, with
 /// descriptions as comments. The form is not published by OpenAI; it was found by others and agrees with the
-/// provider's figures. `None` when the definition has no name or cannot be read.
-pub(crate) fn signature(definition: &str) -> Option<String> {
+/// provider's figures. A definition without a name, or one that cannot be read, stands as its JSON.
+pub(crate) fn signatures<'a>(definitions: impl Iterator<Item = &'a str>) -> String {
+    let mut out = "namespace functions {\n\n".to_owned();
+    for definition in definitions {
+        match signature(definition) {
+            Some(signature) => out.push_str(&signature),
+            None => out.push_str(definition),
+        }
+    }
+    out.push_str("} // namespace functions");
+    out
+}
+
+fn signature(definition: &str) -> Option<String> {
     let definition: Value = serde_json::from_str(definition).ok()?;
     let function = definition.get("function").filter(|inner| inner.is_object()).unwrap_or(&definition);
     let name = function.get("name")?.as_str()?;
@@ -37,11 +49,6 @@ pub(crate) fn signature(definition: &str) -> Option<String> {
     };
     Some(out)
 }
-
-/// What stands around the signatures.
-pub(crate) const SIGNATURES_OPEN: &str = "namespace functions {\n\n";
-/// See [`SIGNATURES_OPEN`].
-pub(crate) const SIGNATURES_CLOSE: &str = "} // namespace functions";
 
 /// The properties of an object's schema, one a line. Recursion is bounded: the reader of the JSON refuses what
 /// is nested deeper than 128.
@@ -62,9 +69,20 @@ fn fields(schema: &Value) -> String {
     out
 }
 
+/// A description without what indents its later lines, as doc comments in source have it.
 fn comment(out: &mut String, of: &Value) {
-    if let Some(text) = of.get("description").and_then(Value::as_str).filter(|text| !text.is_empty()) {
-        let _ = writeln!(out, "// {text}");
+    let text = of.get("description").and_then(Value::as_str).unwrap_or_default().trim();
+    if text.is_empty() {
+        return;
+    }
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let later = text.lines().skip(1).filter(|line| !line.trim().is_empty());
+    let common = later.map(indent).min().unwrap_or(0);
+    for (at, line) in text.lines().enumerate() {
+        let line = if at == 0 { line } else { line.get(common..).unwrap_or(line.trim_start()) };
+        out.push_str(if at == 0 { "// " } else { "" });
+        out.push_str(line);
+        out.push('\n');
     }
 }
 
@@ -109,6 +127,11 @@ mod tests {
         for none in ["{}", "[]", "7", r#"{"type":"web_search"}"#] {
             assert_eq!(signature(none), None, "{none}");
         }
+        let indented = r#"{"name":"now","description":"One.\n\n    Two:\n        three\n    "}"#;
+        let expected = "// One.\n\nTwo:\n    three\ntype now = () => any;\n\n";
+        assert_eq!(signature(indented).as_deref(), Some(expected));
+        let all = signatures([bare, "{}"].into_iter());
+        assert_eq!(all, "namespace functions {\n\ntype now = () => any;\n\n{}} // namespace functions");
         let deep = format!(r#"{{"name":"d","parameters":{}1{}}}"#, "[".repeat(5_000), "]".repeat(5_000));
         assert_eq!(signature(&deep), None);
     }

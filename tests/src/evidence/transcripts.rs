@@ -161,7 +161,7 @@ fn said(ran: &Ran, report: Option<&Value>) -> String {
 }
 
 /// The files of a folder and its subfolders, sorted; the index is not one of them.
-fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, EvidenceError> {
+pub(super) fn transcripts(folder: &Path) -> Result<Vec<PathBuf>, EvidenceError> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
     while let Some(folder) = folders.pop() {
