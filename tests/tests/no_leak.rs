@@ -166,6 +166,7 @@ fn values_with_content_are_silent_in_debug() {
         request_fingerprint: print(),
         demand: Demand::Manual,
         instructions: Some(CANARY.into()),
+        pinned: std::collections::BTreeSet::new(),
     };
     let input = input(vec![Message::user(CANARY)]).unwrap();
     let fitted = fit_input(&input, u64::MAX).unwrap().stubbed;

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,10 +105,20 @@ fn policy(keep: Option<KeepRecent>) -> ValidPolicy {
 }
 
 fn compact(session: &Session, policy: &ValidPolicy, demand: Demand) -> Outcome {
+    compact_with_pins(session, policy, demand, BTreeSet::new(), WINDOW)
+}
+
+fn compact_with_pins(
+    session: &Session,
+    policy: &ValidPolicy,
+    demand: Demand,
+    pinned: BTreeSet<usize>,
+    window: u64,
+) -> Outcome {
     let counter = Arc::new(LocalCounter::with_encoding(epitome_counters::Encoding::O200kBase, true));
     let context = SessionContext {
         model: ModelKey::new("openai", "gpt-4o"),
-        limits: ContextLimits { window: TokenCount(WINDOW), ..ContextLimits::default() },
+        limits: ContextLimits { window: TokenCount(window), ..ContextLimits::default() },
         tools: session.tools().clone(),
         earlier: recognize_earlier_summary(session.messages()),
         messages: session.messages().clone(),
@@ -116,6 +127,7 @@ fn compact(session: &Session, policy: &ValidPolicy, demand: Demand) -> Outcome {
         request_fingerprint: RequestFingerprint::from_bytes([1; 32]),
         demand,
         instructions: Some("mind the queue".into()),
+        pinned,
     };
     let ports =
         Ports { counter: counter.clone(), estimator: counter, summarizer: Arc::new(Extractive::new()) };
@@ -161,6 +173,40 @@ fn put_in_place(session: &Session, done: &Compaction) -> Result<Session, TestCas
     Ok(next)
 }
 
+/// Writes a compacted session in a format, reads it back, and looks for what was pinned.
+fn found_again(session: &Session, done: &Compaction, format: Format) -> Result<(), TestCaseError> {
+    let replacement = Replacement { summary: Some(done.summary.raw()), kept: &done.kept };
+    let (bytes, _) = write(session, &replacement, format).unwrap();
+    let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+    let next = read(&bytes, &options, &mut |_| {}).unwrap();
+    let (_, repairs) = repair(&next);
+    prop_assert_eq!(repairs.len(), 0, "{}: {:?}", format, repairs);
+    let all = texts(next.messages().iter());
+    let mut rest = all.iter();
+    // Not every format has system messages; the report of losses names those.
+    let pinned = done.pinned.iter().filter_map(|&at| session.messages().get(at));
+    let pinned = pinned.filter(|message| message.role() != Role::System);
+    for text in texts(pinned) {
+        // In order: what was found is behind us.
+        prop_assert!(rest.any(|found| *found == text), "{}: {:?}", format, text);
+    }
+    Ok(())
+}
+
+/// Every text in messages, arguments of calls included.
+fn texts<'a>(messages: impl Iterator<Item = &'a Message>) -> Vec<String> {
+    let text = |block: &Block| match block {
+        Block::Text { text } if !text.trim().is_empty() => Some(text.as_str().to_owned()),
+        Block::ToolUse(call) => {
+            let input: Value =
+                serde_json::from_str(call.input.as_ref().map_or("{}", |input| input.as_str())).unwrap();
+            Some(input.to_string())
+        }
+        _ => None,
+    };
+    messages.flat_map(|message| message.blocks().iter()).filter_map(text).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -192,6 +238,37 @@ proptest! {
                     put_in_place(&next, &done)?;
                 }
             }
+        }
+    }
+
+    /// Whatever the format, what is pinned is found again: each text byte for byte, in order, each call with its
+    /// result.
+    #[test]
+    fn pinned_messages_survive_in_every_format(
+        original in session(),
+        pins in prop::collection::btree_set(0..40_usize, 1..4),
+        tokens in 1..800_u64,
+    ) {
+        let (session, _) = repair(&original);
+        let keep = KeepRecent { segments: 2, tokens: TokenCount(tokens) };
+        let earlier = recognize_earlier_summary(session.messages()).map_or(0, |earlier| earlier.messages);
+        let lead = session.leading_system();
+        let exists = |at: &usize| *at < session.messages().len() && !(lead..lead + earlier).contains(at);
+        let pins: BTreeSet<usize> = pins.into_iter().filter(exists).collect();
+        let outcome = compact_with_pins(&session, &policy(Some(keep)), Demand::Manual, pins.clone(), 20_000);
+        match outcome {
+            Outcome::Compacted(done) => {
+                prop_assert!(pins.iter().all(|at| done.pinned.contains(at) && done.kept.contains(at)));
+                put_in_place(&session, &done)?;
+                for format in Format::ALL {
+                    found_again(&session, &done, format)?;
+                }
+            }
+            Outcome::Refused(refusal) => {
+                prop_assert!(!matches!(refusal.reason, RefusalReason::PinInvalid { .. }), "{}", refusal);
+                prop_assert!(!matches!(refusal.reason, RefusalReason::TailInvalid(_)), "{}", refusal);
+            }
+            Outcome::LeftAlone { .. } => prop_assert!(false, "it was asked for"),
         }
     }
 

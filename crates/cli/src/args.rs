@@ -90,6 +90,8 @@ Examples:
       Compacts if the session is at 85 % of the room or more; writes session.compacted.jsonl.
   epitome compact session.jsonl --force --dry-run
       Shows what a compaction would keep and cut, and writes nothing.
+  epitome compact session.jsonl --pin '#94' --pin 'never touch prod'
+      Keeps message #94 and every message with these words as they are.
   epitome compact - --window 128000 --quiet < session.json > shorter.json
       As a filter: the session goes to standard output, changed or not.")]
 pub(crate) struct CompactArgs {
@@ -117,6 +119,11 @@ pub(crate) struct CompactArgs {
     /// What the summary should pay attention to, in your words, if a compaction is due.
     #[arg(long, value_name = "TEXT")]
     pub(crate) instructions: Option<String>,
+    /// Keep this message verbatim, with what it needs to be legal (a result its call, a call its results). Give its
+    /// number as `measure` shows it (#94), the id of a call, or text that the message holds; a text that several
+    /// messages hold pins them all. May be given several times. Pins count against the limit.
+    #[arg(long, value_name = "TEXT|ID", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) pin: Vec<String>,
     /// Compact now, however full the session is.
     #[arg(long)]
     pub(crate) force: bool,

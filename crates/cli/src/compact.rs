@@ -1,5 +1,6 @@
 //! `epitome compact`: the main job.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use epitome_loop::{Section, SharedText, TokenCount, Trigger};
@@ -17,6 +18,7 @@ use crate::failure::Failure;
 use crate::identity::{basis_of, fingerprint_of};
 use crate::input::{Progress, read_session};
 use crate::output::Destination;
+use crate::pins::{self, Pin};
 use crate::profile::{for_compaction, for_session};
 use crate::report::{
     BandReport, MeasurementReport, VERSION, emphasis, level_name, listed, printable, tokens, write_json,
@@ -63,6 +65,11 @@ struct CompactionReport {
     kept_messages: usize,
     kept_from: Option<usize>,
     kept_anchor: Option<usize>,
+    /// What each option `--pin` names.
+    pins: Vec<Pin>,
+    /// All messages that stay because of pins, what they need to be legal included.
+    pinned_messages: Vec<usize>,
+    pinned_tokens: u64,
     replaced_messages: usize,
     /// Of the replaced ones, system messages that a newer one supersedes.
     superseded_messages: usize,
@@ -106,7 +113,11 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let (session, repairs) = epitome_transcripts::repair(&original);
     let policy = for_session(&policy, &target)?.validate(Some(target.quality())).map_err(Failure::Policy)?;
     let unseen = Unseen::of(session_args, &session, &target)?;
-    let context = context_of(&source, &session, &target, args, unseen.tokens);
+    let earlier = earlier_of(&session);
+    let pins = pins::resolve(&args.pin, &original, &session, earlier.as_ref()).map_err(Failure::Pin)?;
+    let mut context = context_of(&source, &session, &target, args, unseen.tokens);
+    context.earlier = earlier;
+    context.pinned = pins::messages(&pins);
     let ports = Ports {
         counter: target.counter.clone(),
         estimator: target.counter.clone(),
@@ -165,7 +176,10 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             report.outcome = "compacted";
             report.before = Some((&done.before).into());
             report.repairs = repairs.iter().map(ToString::to_string).collect();
-            report.compaction = Some(compaction_report(&done, session.leading_system()));
+            let mut compaction = compaction_report(&done, session.leading_system());
+            compaction.pinned_tokens = target.tokens_of(&session, &done.pinned)?;
+            compaction.pins = pins;
+            report.compaction = Some(compaction);
             if !args.dry_run {
                 let compacted = Replacement { summary: Some(done.summary.raw()), kept: &done.kept };
                 report.written = Some(write(&session, &compacted, args, &destination)?);
@@ -189,7 +203,19 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     }
 }
 
-/// The session as the runtime sees it.
+/// What an earlier compaction left at the head.
+fn earlier_of(session: &Session) -> Option<EarlierSummary> {
+    match session.derived_prefix() {
+        0 => recognize_earlier_summary(session.messages()),
+        messages => {
+            // Marked as a summary by its format; ours is also read back, another tool's is folded in as text.
+            let ours = recognize_earlier_summary(session.messages()).and_then(|earlier| earlier.sections);
+            Some(EarlierSummary { messages, sections: ours.filter(|_| messages == 1) })
+        }
+    }
+}
+
+/// The session as the runtime sees it, nothing pinned.
 fn context_of(
     source: &[u8],
     session: &Session,
@@ -198,14 +224,6 @@ fn context_of(
     unseen: u64,
 ) -> SessionContext {
     let basis = basis_of(source);
-    let earlier = match session.derived_prefix() {
-        0 => recognize_earlier_summary(session.messages()),
-        messages => {
-            // Marked as a summary by its format; ours is also read back, another tool's is folded in as text.
-            let ours = recognize_earlier_summary(session.messages()).and_then(|earlier| earlier.sections);
-            Some(EarlierSummary { messages, sections: ours.filter(|_| messages == 1) })
-        }
-    };
     let instructions =
         args.instructions.as_deref().filter(|text| !text.trim().is_empty()).map(SharedText::from);
     SessionContext {
@@ -214,12 +232,13 @@ fn context_of(
         tools: session.tools().clone(),
         messages: session.messages().clone(),
         unseen_tokens: TokenCount(unseen),
-        earlier,
+        earlier: None,
         basis,
         // What cannot be identified stays without a fingerprint, and the runtime refuses to compact it.
         request_fingerprint: fingerprint_of(session, target, basis).unwrap_or_default(),
         demand: if args.force { Demand::Manual } else { Demand::Threshold },
         instructions,
+        pinned: BTreeSet::new(),
     }
 }
 
@@ -269,6 +288,9 @@ fn compaction_report(done: &Compaction, lead: usize) -> CompactionReport {
         kept_messages: done.kept.len(),
         kept_from: done.kept.contains(&(lead + tail)).then_some(lead + tail),
         kept_anchor: anchor,
+        pins: Vec::new(),
+        pinned_messages: done.pinned.clone(),
+        pinned_tokens: 0,
         replaced_messages: done.replaced.len(),
         superseded_messages: done.superseded.len(),
         summary_tokens: done.summary_tokens.get(),
@@ -341,6 +363,9 @@ fn why_due(report: &Report, level: Option<f64>) -> String {
     }
 }
 
+/// How many of the pinned messages a person gets to see.
+const MOST_PINS_SHOWN: usize = 12;
+
 fn show_compaction(out: &mut impl std::io::Write, done: &CompactionReport) -> std::io::Result<()> {
     writeln!(out, "after     {}", done.after)?;
     let system = if done.system_messages > 0 { "the system messages, " } else { "" };
@@ -360,6 +385,18 @@ fn show_compaction(out: &mut impl std::io::Write, done: &CompactionReport) -> st
         (_, None, None) => format!("{system}nothing else"),
     };
     writeln!(out, "kept      {} messages: {what}", done.kept_messages)?;
+    if !done.pinned_messages.is_empty() {
+        let mut numbers: Vec<String> =
+            done.pinned_messages.iter().take(MOST_PINS_SHOWN).map(|at| format!("#{at}")).collect();
+        numbers.extend((done.pinned_messages.len() > MOST_PINS_SHOWN).then(|| "...".to_owned()));
+        writeln!(
+            out,
+            "pinned    {} messages of about {} tokens: {}",
+            done.pinned_messages.len(),
+            tokens(done.pinned_tokens),
+            numbers.join(", ")
+        )?;
+    }
     writeln!(
         out,
         "replaced  {} messages by a summary of {} tokens",

@@ -12,6 +12,7 @@ use epitome_transcripts::{Format, ReadError, WriteError};
 use serde::Serialize;
 use thiserror::Error;
 
+use crate::pins::PinError;
 use crate::profile::HUSTLE;
 use crate::report::{VERSION, print_json, printable};
 
@@ -54,6 +55,8 @@ pub(crate) enum Failure {
     PolicyRefused(String),
     #[error("the session and the policy cannot both come from standard input")]
     TwoInputs,
+    #[error("{0}")]
+    Pin(PinError),
     #[error("the output is the input itself; a session is never written over")]
     OverInput,
     #[error("{}: {reason}{}", shown(path), read_advice(*reason))]
@@ -84,6 +87,7 @@ impl Failure {
             | Self::UnknownHustle
             | Self::NoRoom(_)
             | Self::TwoInputs
+            | Self::Pin(_)
             | Self::OverInput => 2,
             Self::Read { .. }
             | Self::Summary { .. }
@@ -112,6 +116,7 @@ impl Failure {
             Self::UnknownHustle => "unknown_hustle",
             Self::NoRoom(_) => "no_room",
             Self::TwoInputs => "two_inputs",
+            Self::Pin(_) => "pin",
             Self::OverInput => "over_input",
             Self::Read { .. } | Self::StdioChat(_) => "unreadable",
             Self::StdioBudget(_) => "budget_too_small",
@@ -183,6 +188,10 @@ fn refusal_advice(reason: &RefusalReason) -> &'static str {
     match reason {
         RefusalReason::Unavailable(Unavailable::NothingToCompact) => {
             ": what there is belongs to the newest turn, which stays"
+        }
+        RefusalReason::PinnedTooLarge { .. } => {
+            "; fewer or shorter pins, a smaller --max-summary-tokens, or a model with a larger window, would make \
+             room"
         }
         RefusalReason::RetainedTailTooLarge { .. } => {
             "; a smaller --max-summary-tokens, or a model with a larger window, would make room"

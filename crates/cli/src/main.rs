@@ -10,6 +10,7 @@ mod input;
 mod measure;
 mod models;
 mod output;
+mod pins;
 mod policy;
 mod profile;
 mod report;

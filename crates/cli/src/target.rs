@@ -52,6 +52,14 @@ impl Target {
         (self.quality() == CountQuality::HeuristicEstimate).then(|| self.range.band())
     }
 
+    /// What some messages of a session take.
+    pub(crate) fn tokens_of(&self, session: &Session, messages: &[usize]) -> Result<u64, Failure> {
+        let found = messages.iter().filter_map(|&at| session.messages().get(at));
+        found
+            .map(|message| self.counter.count_message(message).map(TokenCount::get).map_err(Failure::Count))
+            .sum()
+    }
+
     /// What must stay free so that a request whose estimate just fits also fits at the upper end of its range: at
     /// most a quarter of the window. Nothing when the counts are exact.
     pub(crate) fn count_error(&self) -> TokenCount {

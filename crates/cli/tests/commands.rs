@@ -327,3 +327,65 @@ fn help_teaches_and_completions_are_there() {
     assert_eq!(code(&folder.run(&["compact"])), 2);
     assert_eq!(code(&folder.run(&["no-such-command"])), 2);
 }
+
+#[test]
+fn pins_stay_verbatim_in_their_place_and_are_reported() {
+    let (folder, before) = Folder::with_chat(60);
+    let before: Vec<Value> = serde_json::from_slice(&before).unwrap();
+    let pins = ["--pin", "#11", "--pin", "call_20", "--pin", "src/part_30.rs"];
+    let args = [&["compact", "session.json", "--window", "4000", "--json"][..], &pins].concat();
+    let output = folder.run(&args);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["compaction"]["pins"][0], json!({"option": 1, "messages": [11]}));
+    assert_eq!(report["compaction"]["pins"][1]["messages"], json!([42, 43]));
+    assert_eq!(report["compaction"]["pins"][2]["messages"], json!([62]));
+    assert_eq!(report["compaction"]["pinned_messages"], json!([10, 11, 42, 43, 62, 63]));
+    assert!(report["compaction"]["pinned_tokens"].as_u64() > Some(100));
+
+    let after: Vec<Value> = serde_json::from_slice(&folder.read("session.compacted.json")).unwrap();
+    let at = |message: &Value| after.iter().position(|kept| kept == message);
+    let places: Vec<Option<usize>> =
+        [1, 10, 11, 42, 43, 62, 63].iter().map(|&index| at(&before[index])).collect();
+    assert_eq!(places, (2..9).map(Some).collect::<Vec<_>>(), "behind the system message and the summary");
+    assert_eq!(at(&before[12]), None);
+
+    let words =
+        folder.run(&[&["compact", "session.json", "--window", "4000", "--dry-run"][..], &pins].concat());
+    assert!(stdout(&words).contains("pinned    6 messages of about "), "{}", stdout(&words));
+    assert!(stdout(&words).contains(": #10, #11, #42, #43, #62, #63"), "{}", stdout(&words));
+}
+
+#[test]
+fn pins_that_name_nothing_are_a_fault_of_usage() {
+    let (folder, _) = Folder::with_chat(60);
+    for (pin, why) in [
+        ("canary-7f3a", "no message has this number, call id or text"),
+        ("#122", "the session has no message #122; it has 122, counted from #0"),
+    ] {
+        let output = folder.run(&["compact", "session.json", "--window", "4000", "--json", "--pin", pin]);
+        assert_eq!(code(&output), 2, "{pin}");
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("canary"), "{}", stderr(&output));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["failure"], "pin");
+    }
+    assert_eq!(code(&folder.run(&["compact", "session.json", "--window", "4000", "--pin", ""])), 2);
+    assert_eq!(folder.names(), ["session.json"]);
+}
+
+#[test]
+fn too_many_pins_are_refused_with_how_much_too_many() {
+    let (folder, before) = Folder::with_chat(60);
+    let args =
+        ["compact", "session.json", "--window", "4000", "--json", "--pin", "nothing is wrong in this part"];
+    let output = folder.run(&args);
+    assert_eq!(code(&output), 4, "{}", stderr(&output));
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(report["refusal"]["reason"], "retained_tail_too_large");
+    assert_eq!(report["refusal"]["detail"], "pinned");
+    let message = report["refusal"]["message"].as_str().unwrap();
+    assert!(message.contains(" too many: with a summary"), "{message}");
+    assert_eq!(folder.read("session.json"), before);
+    assert_eq!(folder.names(), ["session.json"]);
+}

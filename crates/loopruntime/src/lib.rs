@@ -2,6 +2,7 @@
 #![deny(clippy::disallowed_methods)]
 
 mod candidate;
+mod exchange;
 mod history;
 mod landing;
 mod pressure;
@@ -10,6 +11,7 @@ mod summary_xml;
 mod tail;
 
 pub use candidate::{Candidate, CandidateRefused, Unavailable, choose_candidate};
+pub use exchange::whole_exchanges;
 pub use history::{HistoryError, check_message_graph, check_retained_history};
 pub use landing::{Landing, judge_landing, landing_level};
 pub use pressure::pressure_level;

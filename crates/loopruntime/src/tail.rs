@@ -177,7 +177,7 @@ pub fn open_exchange(transcript: &[Message]) -> Option<usize> {
 
 /// Some providers answer a server-side call at the front of the next assistant message; such a message
 /// belongs to the one before it.
-fn continues_previous(message: &Message) -> bool {
+pub(crate) fn continues_previous(message: &Message) -> bool {
     let first = message.blocks().iter().find(|block| !matches!(block, Block::Thinking(_)));
     matches!(first, Some(Block::Opaque(opaque)) if opaque.kind.ends_with("_result"))
 }

@@ -1,7 +1,7 @@
 //! One compaction, offline: two functions stand in for a tokenizer and a model.
 #![allow(clippy::print_stdout, reason = "an example shows its result")]
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use epitome_loop::*;
 use epitome_sessionruntime::{Demand, Outcome, Ports, SessionContext, compact_once};
@@ -46,6 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         request_fingerprint: RequestFingerprint::from_bytes([7; 32]),
         demand: Demand::Threshold,
         instructions: None,
+        pinned: BTreeSet::new(),
     };
     let estimator = |text: &str| TokenCount(text.len() as u64 / 4);
     let ports =

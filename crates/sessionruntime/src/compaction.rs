@@ -1,5 +1,6 @@
 //! One whole compaction: measure, decide, cut, summarize, prove, and count what would be sent instead.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use epitome_loop::{
@@ -17,6 +18,7 @@ use crate::cutting::{Cutting, without_opaque};
 use crate::earlier_summary::{EarlierSummary, leading_system};
 use crate::keeping::Keeping;
 use crate::outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+use crate::pinning::Pinned;
 use crate::result::{ResultTerms, RunOutput, RunResult, validate_result};
 use crate::standing::Standing;
 
@@ -43,6 +45,9 @@ pub struct SessionContext {
     pub demand: Demand,
     /// What the summary should pay attention to.
     pub instructions: Option<SharedText>,
+    /// Indices of messages that stay verbatim, in their place between the summary and the tail, together with what
+    /// they need to be legal. They count against the limit.
+    pub pinned: BTreeSet<usize>,
 }
 
 /// Who asks for a compaction.
@@ -161,13 +166,15 @@ impl Run<'_> {
         let cutting = Cutting::new(body, derived_prefix, self.policy.keep_recent())
             .map_err(RefusalReason::Unavailable)?;
         let standing = Standing::of(messages, lead, self.policy.max_summary_tokens(), &*self.ports.estimator);
-        let keeping = Keeping { messages, lead, standing };
+        let pinned = Pinned::of(messages, lead, derived_prefix, &self.session.pinned)?;
+        let keeping = Keeping { messages, lead, standing, pinned };
         let cut = self.choose_cut(&cutting, &keeping).await?;
         let kept = keeping.kept(Some(cut));
-        cutting.check_tail(cut).map_err(RefusalReason::TailInvalid)?;
+        let in_body = kept.iter().filter_map(|at| at.checked_sub(lead));
+        cutting.check_kept(in_body).map_err(RefusalReason::TailInvalid)?;
 
         let head = keeping.to_summarize(lead..lead + cut.tail_start());
-        if head.last().is_none_or(|&at| at < lead + derived_prefix) {
+        if !keeping.replaces_any(&head, lead + derived_prefix) {
             return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
         }
         let (summary, draft) = self.summarize(head, lead + derived_prefix).await?;
@@ -183,7 +190,8 @@ impl Run<'_> {
             landing,
             cut,
             replaced: keeping.replaced(&kept),
-            superseded: keeping.standing.superseded.into_iter().collect(),
+            superseded: keeping.standing.superseded.difference(&keeping.pinned.kept).copied().collect(),
+            pinned: keeping.pinned.kept.into_iter().collect(),
             kept,
             summary_tokens: self.ports.estimator.estimate(summary.raw()),
             summary,
@@ -246,12 +254,32 @@ impl Run<'_> {
             (Some(cut), _) if retained_tail_fits(tail, summary, target) => Ok(cut),
             (_, Some(cut)) => Ok(cut),
             (Some(cut), None) if retained_tail_fits(tail, summary, limit) => Ok(cut),
-            _ => Err(RefusalReason::RetainedTailTooLarge {
-                tail_tokens: TokenCount(tail),
+            _ => Err(self.too_large(tail, smallest, keeping).await?),
+        }
+    }
+
+    /// Why the smallest that can be kept is too large: the pins, where it would fit without them.
+    async fn too_large(
+        &self,
+        tail: u64,
+        smallest: Option<TailCut>,
+        keeping: &Keeping<'_>,
+    ) -> Result<RefusalReason, RefusalReason> {
+        let (limit, summary) = (self.limits.input_limit.get(), self.policy.max_summary_tokens().get());
+        let without = self.count_kept(smallest, &keeping.without_pins()).await?;
+        if !keeping.pinned.kept.is_empty() && retained_tail_fits(without, summary, limit) {
+            return Ok(RefusalReason::PinnedTooLarge {
+                pinned_tokens: TokenCount(tail.saturating_sub(without)),
+                over: TokenCount(tail.saturating_add(summary).saturating_add(1).saturating_sub(limit)),
                 max_summary_tokens: self.policy.max_summary_tokens(),
                 input_limit: self.limits.input_limit,
-            }),
+            });
         }
+        Ok(RefusalReason::RetainedTailTooLarge {
+            tail_tokens: TokenCount(tail),
+            max_summary_tokens: self.policy.max_summary_tokens(),
+            input_limit: self.limits.input_limit,
+        })
     }
 
     /// Counts the request without what a cut summarizes, and without a summary; without a cut, everything

@@ -78,10 +78,10 @@ impl<'a> Cutting<'a> {
         outline.anchor_alone().map(TailCut::InsideSegment)
     }
 
-    /// Checks that what a cut keeps is a legal history behind the summary, which is the user's message; the
-    /// open exchange is left aside.
-    pub(crate) fn check_tail(&self, cut: TailCut) -> Result<(), HistoryError> {
-        let kept = cut.kept(self.open_from).filter_map(|at| self.body.get(at)).cloned();
+    /// Checks that what is kept, by index, is a legal history behind the summary, which is the user's message;
+    /// the open exchange is left aside.
+    pub(crate) fn check_kept(&self, kept: impl Iterator<Item = usize>) -> Result<(), HistoryError> {
+        let kept = kept.filter(|&at| at < self.open_from).filter_map(|at| self.body.get(at)).cloned();
         check_retained_history(&[Message::user("")].into_iter().chain(kept).collect::<Vec<_>>())
     }
 }

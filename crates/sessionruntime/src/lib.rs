@@ -7,6 +7,7 @@ mod error_translation;
 mod fitting;
 mod keeping;
 mod outcome;
+mod pinning;
 mod result;
 mod standing;
 mod unseen;

@@ -36,6 +36,8 @@ pub struct Compaction {
     pub cut: TailCut,
     /// Indices into the session's messages of those that stay, ascending; system messages that still stand included.
     pub kept: Vec<usize>,
+    /// Indices of those that stay because they are pinned, ascending; what pins need to be legal included.
+    pub pinned: Vec<usize>,
     /// Indices into the session's messages of those that the summary replaces, ascending.
     pub replaced: Vec<usize>,
     /// The summary, as the strict parser accepted it.
@@ -95,6 +97,27 @@ pub enum RefusalReason {
         /// The room for input.
         input_limit: TokenCount,
     },
+    /// A pinned message is not there, or stems from an earlier summary, whose place the new one takes.
+    #[error("message {message} cannot be pinned: it is not there, or is an earlier summary")]
+    PinInvalid {
+        /// Its index.
+        message: usize,
+    },
+    /// The pinned messages and a summary of the largest size do not fit together with the rest that must stay.
+    #[error(
+        "what is pinned takes {pinned_tokens} tokens, {over} too many: with a summary of up to \
+         {max_summary_tokens} it does not stay below {input_limit}"
+    )]
+    PinnedTooLarge {
+        /// What the pins take, what they need to be legal included.
+        pinned_tokens: TokenCount,
+        /// By how much it is too much.
+        over: TokenCount,
+        /// The summary's budget.
+        max_summary_tokens: TokenCount,
+        /// The room for input.
+        input_limit: TokenCount,
+    },
     /// The summarizer gave no summary.
     #[error("{0}")]
     ExecutionFailed(SummarizerError),
@@ -113,8 +136,10 @@ impl RefusalReason {
         match self {
             Self::ContextLimitUnknown(_) => "context_limit_unknown",
             Self::ContextCountFailed(_) => "context_count_failed",
-            Self::Unavailable(_) | Self::Input(_) | Self::TailInvalid(_) => "unavailable",
-            Self::RetainedTailTooLarge { .. } => "retained_tail_too_large",
+            Self::Unavailable(_) | Self::Input(_) | Self::TailInvalid(_) | Self::PinInvalid { .. } => {
+                "unavailable"
+            }
+            Self::RetainedTailTooLarge { .. } | Self::PinnedTooLarge { .. } => "retained_tail_too_large",
             Self::ExecutionFailed(_) => "execution_failed",
             Self::InvalidSummary(_) => "invalid_summary",
             Self::SummaryTooLarge(_) => "summary_too_large",
@@ -130,6 +155,8 @@ impl RefusalReason {
             Self::Unavailable(Unavailable::Projection(_)) => Some("projection_invalid"),
             Self::Input(_) => Some("input_invalid"),
             Self::TailInvalid(_) => Some("tail_invalid"),
+            Self::PinInvalid { .. } => Some("pin_invalid"),
+            Self::PinnedTooLarge { .. } => Some("pinned"),
             Self::InvalidSummary(fault) => Some(fault.reason.as_str()),
             Self::SummaryTooLarge(fault) => Some(fault.detail.as_str()),
             _ => None,

@@ -82,6 +82,7 @@ impl Setup {
                 request_fingerprint: RequestFingerprint::from_bytes([1; 32]),
                 demand: Demand::Threshold,
                 instructions: None,
+                pinned: std::collections::BTreeSet::new(),
             },
             policy: CompactionPolicy {
                 automatic: true,
@@ -339,4 +340,74 @@ fn a_request_over_its_byte_limit_is_compacted_although_its_tokens_fit() {
     let mut setup = Setup::new(talk(10), 100_000);
     setup.policy.max_request_bytes = Some(1_000);
     setup.compacted();
+}
+
+#[test]
+fn what_is_pinned_stays_in_its_place_with_what_it_needs() {
+    let mut setup = Setup::new(one_user_session(30), 1_000);
+    // A result in the old part; its call comes along.
+    setup.session.pinned = [21].into();
+    let (done, asked) = setup.compacted();
+    assert_eq!(done.pinned, [20, 21]);
+    assert!(done.kept.starts_with(&[0, 1, 20, 21]), "{:?}", done.kept);
+    assert!(!done.replaced.contains(&20) && done.replaced.contains(&22));
+    assert!(!asked.transcript.iter().any(|message| message.tool_calls().any(|call| call.id == "9")));
+    assert!(asked.transcript.iter().any(|message| message.tool_calls().any(|call| call.id == "8")));
+}
+
+#[test]
+fn a_pinned_word_of_the_user_is_summarized_as_well() {
+    let mut setup = Setup::new(talk(10), 900);
+    setup.session.pinned = [0, 5].into();
+    let (done, asked) = setup.compacted();
+    assert_eq!(done.pinned, [0, 5]);
+    assert!(done.kept.starts_with(&[0, 5]));
+    let before = done.kept[2];
+    assert_eq!(asked.transcript.len(), before - 1, "without the pinned answer");
+}
+
+#[test]
+fn pins_of_the_tail_or_of_the_system_change_nothing() {
+    let plain = Setup::new(one_user_session(30), 1_000).compacted().0;
+    let mut setup = Setup::new(one_user_session(30), 1_000);
+    setup.session.pinned = [0, 60].into();
+    let pinned = setup.compacted().0;
+    assert_eq!((pinned.kept, pinned.replaced), (plain.kept, plain.replaced));
+    assert_eq!(pinned.pinned, [0, 60, 61]);
+}
+
+#[test]
+fn a_pin_needs_a_message() {
+    let mut setup = Setup::new(talk(10), 900);
+    setup.session.pinned = [20].into();
+    assert_eq!(setup.refused(), RefusalReason::PinInvalid { message: 20 });
+
+    let mut messages = vec![Message::user(sections("earlier state").render().xml)];
+    messages.extend(talk(10));
+    let mut setup = Setup::new(messages, 900);
+    setup.session.earlier = recognize_earlier_summary(&setup.session.messages);
+    setup.session.pinned = [0].into();
+    let reason = setup.refused();
+    assert_eq!((reason.as_str(), reason.detail()), ("unavailable", Some("pin_invalid")));
+}
+
+#[test]
+fn pins_that_are_too_many_are_refused_with_how_much() {
+    let size: u64 = talk(1).iter().map(tail_estimate).sum();
+    let mut setup = Setup::new(talk(10), 6 * size);
+    setup.session.pinned = (0..20).collect();
+    let reason = setup.refused();
+    let RefusalReason::PinnedTooLarge { pinned_tokens, over, input_limit, .. } = reason else {
+        panic!("{reason:?}")
+    };
+    let user = tail_estimate(&talk(1)[0]);
+    // The newest word of the user stays anyway.
+    assert_eq!(pinned_tokens.get(), 10 * size - user);
+    assert_eq!(over.get(), 10 * size + 100 + 1 - input_limit.get());
+    assert_eq!((reason.as_str(), reason.detail()), ("retained_tail_too_large", Some("pinned")));
+
+    let mut setup = Setup::new(talk(3), 100_000);
+    setup.session.demand = Demand::Manual;
+    setup.session.pinned = (0..6).collect();
+    assert_eq!(setup.refused(), RefusalReason::Unavailable(Unavailable::NothingToCompact));
 }

@@ -156,6 +156,19 @@ impl Session {
         self.context_window
     }
 
+    /// Where a message of another state of this session, such as before a repair, stands now. `None` when it is
+    /// not there any more.
+    #[must_use]
+    pub fn position_of(&self, other: &Self, index: usize) -> Option<usize> {
+        let (message, origin) = (other.messages.get(index)?, other.origins.get(index)?);
+        let by_origin = |now: &Origin| {
+            origin.original.is_some() && now.original == origin.original && now.part == origin.part
+        };
+        let by_content = |now: &Message| Arc::ptr_eq(now.blocks(), message.blocks());
+        let found = self.origins.iter().position(by_origin);
+        found.or_else(|| self.messages.iter().position(by_content))
+    }
+
     /// What the reader noticed.
     #[must_use]
     pub fn notes(&self) -> &[Note] {

@@ -94,6 +94,7 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         // A case that scripts an answer is about that answer, so it is asked for in any event.
         demand: if force || answer.is_some() { Demand::Manual } else { Demand::Threshold },
         instructions: None,
+        pinned: std::collections::BTreeSet::new(),
     };
     let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|_| CaseError::Runtime)?;
     context.unseen_tokens =
