@@ -241,34 +241,43 @@ proptest! {
         }
     }
 
-    /// Whatever the format, what is pinned is found again: each text byte for byte, in order, each call with its
-    /// result.
+    /// Whatever format a session is in and is written in, what is pinned is found again: each text byte for
+    /// byte, in order, each call with its result.
     #[test]
     fn pinned_messages_survive_in_every_format(
         original in session(),
-        pins in prop::collection::btree_set(0..40_usize, 1..4),
+        wanted in prop::collection::btree_set(0..40_usize, 1..4),
         tokens in 1..800_u64,
     ) {
-        let (session, _) = repair(&original);
-        let keep = KeepRecent { segments: 2, tokens: TokenCount(tokens) };
-        let earlier = recognize_earlier_summary(session.messages()).map_or(0, |earlier| earlier.messages);
-        let lead = session.leading_system();
-        let exists = |at: &usize| *at < session.messages().len() && !(lead..lead + earlier).contains(at);
-        let pins: BTreeSet<usize> = pins.into_iter().filter(exists).collect();
-        let outcome = compact_with_pins(&session, &policy(Some(keep)), Demand::Manual, pins.clone(), 20_000);
-        match outcome {
-            Outcome::Compacted(done) => {
-                prop_assert!(pins.iter().all(|at| done.pinned.contains(at) && done.kept.contains(at)));
-                put_in_place(&session, &done)?;
-                for format in Format::ALL {
+        let policy = policy(Some(KeepRecent { segments: 2, tokens: TokenCount(tokens) }));
+        let whole: Vec<usize> = (0..original.messages().len()).collect();
+        for format in Format::ALL {
+            let (bytes, _) = write(&original, &Replacement { summary: None, kept: &whole }, format).unwrap();
+            let options = ReadOptions { format: Some(format), ..ReadOptions::default() };
+            // Nothing is left when the format can hold none of it.
+            let Ok(source) = read(&bytes, &options, &mut |_| {}) else { continue };
+            let (session, _) = repair(&source);
+            let earlier = recognize_earlier_summary(session.messages()).map_or(0, |earlier| earlier.messages);
+            let lead = session.leading_system();
+            let exists = |at: &usize| *at < session.messages().len() && !(lead..lead + earlier).contains(at);
+            let pins: BTreeSet<usize> = wanted.iter().copied().filter(exists).collect();
+            match compact_with_pins(&session, &policy, Demand::Manual, pins.clone(), 20_000) {
+                Outcome::Compacted(done) => {
+                    prop_assert!(pins.iter().all(|at| done.pinned.contains(at) && done.kept.contains(at)));
+                    put_in_place(&session, &done)?;
                     found_again(&session, &done, format)?;
+                    if format == Format::EpitomeJson {
+                        for other in Format::ALL {
+                            found_again(&session, &done, other)?;
+                        }
+                    }
                 }
+                Outcome::Refused(refusal) => {
+                    prop_assert!(!matches!(refusal.reason, RefusalReason::PinInvalid { .. }), "{}", refusal);
+                    prop_assert!(!matches!(refusal.reason, RefusalReason::TailInvalid(_)), "{}", refusal);
+                }
+                Outcome::LeftAlone { .. } => prop_assert!(false, "it was asked for"),
             }
-            Outcome::Refused(refusal) => {
-                prop_assert!(!matches!(refusal.reason, RefusalReason::PinInvalid { .. }), "{}", refusal);
-                prop_assert!(!matches!(refusal.reason, RefusalReason::TailInvalid(_)), "{}", refusal);
-            }
-            Outcome::LeftAlone { .. } => prop_assert!(false, "it was asked for"),
         }
     }
 
