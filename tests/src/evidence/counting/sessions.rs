@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use epitome_counters::{ContentClass, ErrorBand, HeuristicEstimator, LocalCounter, model_info};
 use epitome_loop::{Block, Message, ModelKey, TextEstimator as _, Usage};
-use epitome_transcripts::{ReadOptions, Session, read};
+use epitome_transcripts::{Format, ReadOptions, Session, read};
 use serde_json::Value;
 
 use super::records::name_of;
@@ -120,6 +120,8 @@ impl Log {
         let counter = counter.unwrap_or_else(LocalCounter::for_unknown_model);
         let model = info.map_or_else(|| named.clone(), |info| info.key);
         let steps = steps(session, &counter, &model);
+        // Other programs put text of their own between the messages and leave it out of their files.
+        let source = Source { model, is_whole: session.format() == Format::PiSession };
         let mut growth = Growth::default();
         let mut stretch = Growth::default();
         for pair in steps.windows(2) {
@@ -132,7 +134,7 @@ impl Log {
                 stretch.add(before, step, between);
                 if growth.ours >= SMALLEST_GROWTH {
                     let subject = subject_of(&growth.messages);
-                    self.take(std::mem::take(&mut growth), step, subject, &model);
+                    self.take(std::mem::take(&mut growth), step, subject, &source);
                 }
                 continue;
             }
@@ -141,26 +143,27 @@ impl Log {
                 self.left_out.entry(reason).or_default().push(place);
             }
             growth = Growth::default();
-            self.close(std::mem::take(&mut stretch), before, &model);
+            self.close(std::mem::take(&mut stretch), before, &source);
         }
         let Some(last) = steps.last() else { return };
-        self.close(stretch, last, &model);
-        let whole = counter.range(&request_of(session, &model, session.messages().len()));
+        self.close(stretch, last, &source);
+        let whole = counter.range(&request_of(session, &source.model, session.messages().len()));
         if let (Some(theirs), Ok(whole)) = (tokens_before, whole) {
             // The program that wrote the file said so, not the provider.
             let ours = last.theirs + whole.tokens.get().saturating_sub(last.ours);
             let growth = Growth { ours, theirs, messages: Vec::new() };
-            self.take(growth, last, Subject::Anchored, &model);
+            self.take(growth, last, Subject::Anchored, &source);
         }
     }
 
-    fn close(&mut self, stretch: Growth, last: &Step, model: &ModelKey) {
+    fn close(&mut self, stretch: Growth, last: &Step, source: &Source) {
         if stretch.ours >= SMALLEST_STRETCH {
-            self.take(stretch, last, Subject::Stretch, model);
+            self.take(stretch, last, Subject::Stretch, source);
         }
     }
 
-    fn take(&mut self, growth: Growth, step: &Step, subject: Subject, model: &ModelKey) {
+    fn take(&mut self, growth: Growth, step: &Step, subject: Subject, source: &Source) {
+        let model = &source.model;
         self.rows.push(Row {
             place: self.place(step),
             provider: model.provider.as_str().to_owned(),
@@ -169,7 +172,7 @@ impl Log {
             ours: growth.ours,
             theirs: growth.theirs,
             band: step.band,
-            is_judged: subject != Subject::Anchored,
+            is_judged: source.is_whole && subject != Subject::Anchored,
         });
     }
 
@@ -200,6 +203,13 @@ impl Log {
             None
         }
     }
+}
+
+/// Where the figures of a session come from.
+struct Source {
+    model: ModelKey,
+    /// Whether the file holds all that was sent between two answers.
+    is_whole: bool,
 }
 
 /// An answer of the model: what its request took, by both.
