@@ -20,6 +20,8 @@ pub use transcripts::{
     transcript_openai_responses, transcript_pi,
 };
 
+pub use crate::wire_laws::wire_decode;
+
 /// A law and the fuzz target that tries to break it.
 #[derive(Clone, Copy)]
 pub struct Law {
@@ -43,6 +45,7 @@ pub const LAWS: &[Law] = &[
     Law { name: "transcript_openai_chat", check: transcript_openai_chat },
     Law { name: "transcript_openai_responses", check: transcript_openai_responses },
     Law { name: "transcript_pi", check: transcript_pi },
+    Law { name: "wire_decode", check: wire_decode },
 ];
 
 /// The law of this name.

@@ -52,6 +52,7 @@ replayed![
     transcript_openai_chat,
     transcript_openai_responses,
     transcript_pi,
+    wire_decode,
 ];
 
 #[test]
