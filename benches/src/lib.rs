@@ -9,9 +9,13 @@ mod documents;
 mod extractive_paths;
 mod path;
 mod rivals;
+mod session_paths;
 mod stopwatch;
 mod summary_paths;
 mod table;
+mod wire;
+mod wire_paths;
+mod wire_rivals;
 
 pub use agent_text::{agent_session, chat_session, new_message, plain_text};
 pub use counter_paths::chat_request;
@@ -20,6 +24,14 @@ pub use extractive_paths::summary_request;
 pub use path::{HotPath, MOST_MISSED, Measured, Target, Unit, Verdict};
 pub use rivals::{FeasibilityScan, recount_chat, roxmltree_accepts};
 pub use table::{heading, row};
+pub use wire::wire_input;
+pub use wire_rivals::InputShape;
 
 /// Every hot path, by group.
-pub const GROUPS: &[&[HotPath]] = &[summary_paths::PATHS, counter_paths::PATHS, extractive_paths::PATHS];
+pub const GROUPS: &[&[HotPath]] = &[
+    summary_paths::PATHS,
+    wire_paths::PATHS,
+    session_paths::PATHS,
+    counter_paths::PATHS,
+    extractive_paths::PATHS,
+];

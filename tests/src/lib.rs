@@ -26,4 +26,4 @@ pub use second_judge::{SecondVerdict, second_judge};
 #[cfg(feature = "suites")]
 pub use vectors::{VectorCase, VectorError, read_vectors, with_deep_stack};
 pub use wire_cases::{Covered, WireCases};
-pub use wire_laws::{BrokenLaw, check_written, normal_form, wire_decode};
+pub use wire_laws::{BrokenLaw, check_written, normal_form};

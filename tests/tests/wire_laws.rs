@@ -4,7 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use epitome_sessionruntime::{WireFault, decode_input, encode_input};
-use epitome_tests::{WireCases, check_written, wire_decode};
+use epitome_tests::fuzzing::wire_decode;
+use epitome_tests::{WireCases, check_written};
 use proptest::prelude::*;
 use serde::de::IgnoredAny;
 
