@@ -6,6 +6,7 @@
 #![expect(clippy::panic, reason = "a broken law is told by a panic")]
 
 mod extractive;
+mod files;
 mod order;
 mod sameness;
 mod script;
@@ -13,6 +14,7 @@ mod summary_xml;
 mod transcripts;
 
 pub use extractive::extractive;
+pub use files::{policy_file, rig_file};
 pub use summary_xml::summary_xml;
 pub use transcripts::{
     transcript_anthropic, transcript_claude_code, transcript_claude_stream_json, transcript_codex,
@@ -32,6 +34,8 @@ pub struct Law {
 /// Every law, by name. A transcript format has the target `transcript_NAME`.
 pub const LAWS: &[Law] = &[
     Law { name: "extractive", check: extractive },
+    Law { name: "policy_file", check: policy_file },
+    Law { name: "rig_file", check: rig_file },
     Law { name: "summary_xml", check: summary_xml },
     Law { name: "transcript_anthropic", check: transcript_anthropic },
     Law { name: "transcript_claude_code", check: transcript_claude_code },

@@ -41,6 +41,8 @@ macro_rules! replayed {
 
 replayed![
     extractive,
+    policy_file,
+    rig_file,
     summary_xml,
     transcript_anthropic,
     transcript_claude_code,
