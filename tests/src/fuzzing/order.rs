@@ -2,6 +2,13 @@
 
 use epitome_loop::{Message, Role};
 
+/// Whether the newest turn waits for results.
+pub(super) fn waits(messages: &[Message]) -> bool {
+    let last = messages.iter().rposition(|message| message.role() != Role::Tool).unwrap_or(0);
+    let behind = messages.get(last..).unwrap_or_default();
+    behind.first().is_some_and(|message| message.tool_calls().count() >= behind.len())
+}
+
 /// What is wrong with the order after a repair; `None` when nothing is. Calls of the last message that is no
 /// result may be open.
 pub(super) fn fault(messages: &[Message]) -> Option<&'static str> {

@@ -5,7 +5,7 @@ use epitome_transcripts::{
     Format, Note, ReadError, ReadOptions, Replacement, Session, WriteReport, read, repair, write,
 };
 
-use super::order::fault;
+use super::order::{fault, waits};
 use super::sameness::{are_the_same, say_the_same};
 
 /// A summary with what has to be escaped in JSON.
@@ -142,7 +142,11 @@ fn hold_session(bytes: &[u8], session: &Session, options: &ReadOptions) {
             _ => true,
         };
         assert!(same, "repaired and written as {format}, it reads otherwise");
-        assert_eq!(fault(back.messages()), None, "repaired and written as {format}");
+        // Where pictures in results are written behind them, a turn that waits for further results is no longer
+        // the last one.
+        if format == session.format() || !waits(repaired.messages()) {
+            assert_eq!(fault(back.messages()), None, "repaired and written as {format}");
+        }
     }
 
     // Half of it, in a way that leaves holes.

@@ -140,6 +140,8 @@ impl Encoder<'_> {
                 self.losses.add(LossKind::Refusal);
                 return text_block(list, text);
             }
+            // Without bytes and address there is nothing to send.
+            Block::Image(image) if image.data.is_none() && image.url.is_empty() => LossKind::Image,
             Block::Image(image) => {
                 return list.object(|out| {
                     out.text("type", "image");

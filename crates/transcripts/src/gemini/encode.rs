@@ -150,6 +150,8 @@ impl Encoder<'_> {
                 return text(words);
             }
             Block::Document(document) if document.data.is_none() => return text(&document.text),
+            // Without bytes and address there is nothing to send.
+            Block::Image(image) if image.data.is_none() && image.url.is_empty() => LossKind::Image,
             Block::Image(image) => match &image.data {
                 Some(data) => {
                     return list.object(|out| {

@@ -190,6 +190,8 @@ impl Encoder<'_> {
                 return Part::text(text);
             }
             Block::Document(document) if document.data.is_none() => return Part::text(&document.text),
+            // Without bytes and address there is nothing to send.
+            Block::Image(image) if image.data.is_none() && image.url.is_empty() => LossKind::Image,
             Block::Image(image) if carries == Carries::Media => {
                 let address = match &image.data {
                     Some(data) => media::to_data_address(&image.media_type, data),
