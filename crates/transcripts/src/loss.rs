@@ -30,6 +30,8 @@ pub enum LossKind {
     SystemAsUser,
     /// A result inside another message, left out.
     NestedResult,
+    /// A call in a message that is not the model's, left out.
+    MisplacedCall,
     /// The mark that a result is an error, left out.
     ErrorFlag,
     /// Arguments that are no JSON object, wrapped into one.
@@ -53,6 +55,7 @@ impl LossKind {
             Self::System => "system",
             Self::SystemAsUser => "system_as_user",
             Self::NestedResult => "nested_result",
+            Self::MisplacedCall => "misplaced_call",
             Self::ErrorFlag => "error_flag",
             Self::Arguments => "arguments_wrapped",
             Self::Tool => "tool",

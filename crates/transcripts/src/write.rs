@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use epitome_loop::{Message, Role};
+use epitome_loop::{Block, Message, Role};
 
 use crate::claude_code::Flavor;
 use crate::container::{Container, List};
-use crate::loss::{Loss, Losses};
+use crate::loss::{LEFT_OUT, Loss, LossKind, Losses};
 use crate::session::Original;
 use crate::{
     Format, Session, WriteError, anthropic, claude_code, codex, epitome_json, gemini, openai_chat,
@@ -74,7 +74,14 @@ pub fn write(
         return Ok((session.source.to_vec(), WriteReport { verbatim, ..WriteReport::default() }));
     }
     let mut losses = Losses::default();
-    let pieces = pieces(session, replacement, format);
+    let mut pieces = pieces(session, replacement, format);
+    if format != session.format && format != Format::EpitomeJson {
+        let items = pieces.iter_mut().flat_map(|piece| match piece {
+            Piece::Encoded(items) => items.as_mut_slice(),
+            Piece::Original { .. } => &mut [],
+        });
+        items.for_each(|item| leave_out_misplaced_calls(&mut item.message, &mut losses));
+    }
     let mut report = WriteReport::default();
     for piece in &pieces {
         match piece {
@@ -99,6 +106,23 @@ pub fn write(
     };
     report.losses = losses.into_list();
     Ok((bytes, report))
+}
+
+/// Takes out calls that stand in a message of somebody else than the model, where they are no calls to a
+/// provider.
+fn leave_out_misplaced_calls(message: &mut Message, losses: &mut Losses) {
+    let (Message::User { blocks } | Message::System { blocks } | Message::ToolResult { blocks, .. }) =
+        message
+    else {
+        return;
+    };
+    let is_call = |block: &Block| matches!(block, Block::ToolUse(_));
+    let calls = blocks.iter().filter(|block| is_call(block)).count();
+    if calls > 0 {
+        (0..calls).for_each(|_| losses.add(LossKind::MisplacedCall));
+        let kept = |block: &Block| if is_call(block) { Block::text(LEFT_OUT) } else { block.clone() };
+        *blocks = blocks.iter().map(kept).collect();
+    }
 }
 
 fn check(session: &Session, replacement: &Replacement<'_>) -> Result<(), WriteError> {
