@@ -71,6 +71,23 @@ fn a_kept_summary_stays_one() {
 }
 
 #[test]
+fn messages_with_one_id_stay_apart() {
+    let mut log = Log::default();
+    let text = |text: &str| json!({"type": "text", "text": text});
+    log.user("u", None, "go").piece("a", "u", "same", text("one"), 10).user("v", Some("a"), "on");
+    log.piece("b", "v", "same", text("two"), 10).piece("c", "b", "same", text("three"), 10);
+    let kept = Replacement { summary: Some("s"), kept: &[1, 3] };
+    let (written, _) = write(&log.session(), &kept, Format::ClaudeCode).unwrap();
+    assert_eq!(outline(&parse(&written)), ["s", "one", "two three"]);
+    // Without ids there is nothing to be mistaken.
+    for record in &mut log.0 {
+        record["message"].as_object_mut().unwrap().remove("id");
+    }
+    let (written, _) = write(&log.session(), &kept, Format::ClaudeCode).unwrap();
+    assert_eq!(outline(&parse(&written)), ["s", "one", "two"]);
+}
+
+#[test]
 fn the_file_of_an_agent_stays_one() {
     let mut log = Log::default();
     log.user("u", None, "find oak").model("a", "u", "found").user("v", Some("a"), "more");
