@@ -51,13 +51,15 @@ impl Form {
     /// The form of the newest message of a source.
     pub(super) fn of(session: &Session, file: &ClaudeFile) -> Self {
         let source = Source::small(&session.source);
-        let is_agent = !file.records.iter().any(|record| record.kind.is_message() && !record.is_agent);
-        let messages = file.records.iter().rev().filter(|record| record.kind.is_message());
-        let messages = messages.filter(|record| record.is_agent == is_agent);
-        let mut newest = messages.map(|record| source.value(record.range.clone()));
+        let messages = || file.records.iter().rev().filter(|record| record.kind.is_message());
+        let is_agent = messages().next().is_some() && messages().all(|record| record.is_agent);
+        let newest = || {
+            let own = messages().filter(|record| record.is_agent == is_agent);
+            own.map(|record| source.value(record.range.clone()))
+        };
         let own = || format!("\"{}\"", id_of(&session.source)).into_bytes();
         let (repeated, caller) = match file.flavor {
-            Flavor::Session => match newest.find(|value| value.get("sessionId").is_some()) {
+            Flavor::Session => match newest().find(|value| value.get("sessionId").is_some()) {
                 Some(newest) => (repeated(newest, REPEATED), None),
                 None => {
                     let cwd = session.cwd().map_or(".", SharedText::as_str);
@@ -66,15 +68,17 @@ impl Form {
                     (vec![("userType", external), ("cwd", cwd), ("sessionId", own())], None)
                 }
             },
-            Flavor::Stream => match newest.find(|value| value.get("session_id").is_some()) {
-                Some(newest) => (repeated(newest, ["session_id"]), newest.get("parent_tool_use_id")),
-                None => (vec![("session_id", own())], None),
-            },
+            Flavor::Stream => {
+                let named = newest().find(|value| value.get("session_id").is_some());
+                let repeated = named
+                    .map_or_else(|| vec![("session_id", own())], |newest| repeated(newest, ["session_id"]));
+                (repeated, newest().next().and_then(|newest| newest.get("parent_tool_use_id")))
+            }
         };
         Self {
             flavor: file.flavor,
             repeated,
-            is_agent: is_agent && !file.records.is_empty(),
+            is_agent,
             caller: caller.map_or(&b"null"[..], Value::bytes).to_vec(),
         }
     }

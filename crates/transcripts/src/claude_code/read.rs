@@ -272,6 +272,8 @@ impl<'a> Reader<'a, '_> {
             found.extend(follows.map(|original| (original, at)));
         }
         self.into.note_count(count, |count| Note::Attachments { count, bytes });
+        // Pieces of a message may stand behind its first results.
+        found.sort_by_key(|(original, _)| *original);
         found
     }
 }

@@ -4,10 +4,10 @@
 //! the summary. That is how Claude Code itself writes a compaction that keeps messages: they lie before it in
 //! the file, so that what the provider reported beside them is seen to be void, and are sent behind the summary.
 //! Records stay byte for byte, with one exception: the `parentUuid` of a record names the record before it, so
-//! that what is left is one way without forks, and a record without an id, or with one that is taken, gets its
-//! own.
+//! that what is left is one way without forks, and a record or a message of the model with an id that is taken gets
+//! its own.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use epitome_loop::{Message, Role, SharedText, TokenCount, Usage, tail_estimate};
@@ -76,6 +76,8 @@ struct Writer<'a> {
     used: HashSet<Vec<u8>>,
     written: Vec<Vec<u8>>,
     new_ids: Ids,
+    /// Ids of the model's messages that are written, each with its original.
+    message_ids: HashMap<&'a [u8], usize>,
     /// How new records are written.
     form: Form,
     /// Time of the last record, as JSON.
@@ -97,6 +99,7 @@ impl<'a> Writer<'a> {
             used: HashSet::new(),
             written: Vec::new(),
             new_ids: Ids::of(&session.source),
+            message_ids: HashMap::new(),
             form: Form::of(session, file),
             time: NO_TIME.to_vec(),
         };
@@ -153,11 +156,20 @@ impl<'a> Writer<'a> {
             }
             return;
         }
+        // Two messages of the model with one id would be read as one, once nothing stands between them.
+        let mut renamed: HashMap<&[u8], Vec<u8>> = HashMap::new();
         for at in self.records_of(original) {
             self.side_records(at);
-            if let Some(record) = self.file.records.get(at) {
-                self.record(record);
+            let Some(record) = self.file.records.get(at) else { continue };
+            let id = self.bytes(&record.message_id);
+            if !id.is_empty()
+                && self.message_ids.get(id).is_some_and(|other| *other != original)
+                && !renamed.contains_key(id)
+            {
+                renamed.insert(id, self.new_message_id());
             }
+            self.record(record, renamed.get(id));
+            self.message_ids.entry(id).or_insert(original);
         }
     }
 
@@ -187,7 +199,7 @@ impl<'a> Writer<'a> {
     }
 
     /// A record that stays. It names the record before it as its parent.
-    fn record(&mut self, record: &Record) {
+    fn record(&mut self, record: &Record, message_id: Option<&Vec<u8>>) {
         if !record.timestamp.is_empty() {
             self.time = self.bytes(&record.timestamp).to_vec();
         }
@@ -206,6 +218,7 @@ impl<'a> Writer<'a> {
                 edits.push((range.clone(), value.clone()));
             }
         }
+        edits.extend(message_id.map(|id| (record.message_id.clone(), id.clone())));
         let inside = record.range.start + 1;
         edits.push((inside..inside, added));
         edits.sort_by_key(|(range, _)| range.start);
@@ -237,6 +250,10 @@ impl<'a> Writer<'a> {
                 return id;
             }
         }
+    }
+
+    fn new_message_id(&mut self) -> Vec<u8> {
+        format!("\"msg_{}\"", self.new_ids.next_id().replace('-', "")).into_bytes()
     }
 
     /// Messages that are encoded. The first summary goes to the end.
@@ -283,10 +300,10 @@ impl<'a> Writer<'a> {
         let calls = content.into_iter().flat_map(Value::elements);
         let calls =
             calls.filter(|block| block.get("type").is_some_and(|kind| kind.is_text("tool_use"))).count();
-        let number = self.new_ids.next_id().replace('-', "");
+        let id = self.new_message_id();
         let message = object(|out| {
             out.text("model", self.model());
-            out.text("id", &format!("msg_{number}"));
+            out.raw("id", &id);
             out.text("type", "message");
             out.text("role", "assistant");
             out.raw("content", content.map_or(b"[]", Value::bytes));

@@ -1,6 +1,6 @@
 //! What Claude Code prints.
 
-use epitome_transcripts::{Format, Note};
+use epitome_transcripts::{Format, Note, Replacement, write};
 use serde_json::{Value, json};
 
 use crate::log::{has, outline, parse};
@@ -32,6 +32,19 @@ fn a_stream_reports_what_its_last_request_took() {
     let session = parse(stream.as_bytes());
     assert_eq!((session.cwd().unwrap().as_str(), session.format()), ("/mill", Format::ClaudeStreamJson));
     assert!(session.lacks_system_and_tools());
+}
+
+#[test]
+fn the_stream_of_an_agent_stays_one() {
+    let line = |kind: &str| {
+        let message = json!({"role": kind, "content": "words"});
+        json!({"type": kind, "parent_tool_use_id": "toolu_1", "message": message}).to_string() + "\n"
+    };
+    let source =
+        "{\"type\":\"system\",\"subtype\":\"init\"}\n".to_owned() + &line("user") + &line("assistant");
+    let kept = Replacement { summary: Some("s"), kept: &[0, 1] };
+    let (written, _) = write(&parse(source.as_bytes()), &kept, Format::ClaudeStreamJson).unwrap();
+    assert_eq!(outline(&parse(&written)), ["s", "words", "words"]);
 }
 
 #[test]

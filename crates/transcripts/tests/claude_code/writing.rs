@@ -71,6 +71,45 @@ fn a_kept_summary_stays_one() {
 }
 
 #[test]
+fn attachments_stay_with_what_they_follow() {
+    let mut log = Log::default();
+    let attachment = |name: &str| json!({"attachment": {"type": name}});
+    log.user("u", None, "go").record("attachment", "t1", Some("u"), attachment("first"));
+    log.piece("a1", "t1", "m", call("one"), 10).result("r1", "a1", "one", "1");
+    log.record("attachment", "t2", Some("r1"), attachment("second")).piece("a2", "t2", "m", call("two"), 10);
+    log.record("attachment", "t3", Some("a2"), attachment("third")).result("r2", "t3", "two", "2");
+    let session = log.session();
+    assert_eq!(outline(&session), ["go", ">one >two", "<one", "<two"]);
+    let written = |kept: &[usize]| {
+        let kept = Replacement { summary: Some("s"), kept };
+        let (written, _) = write(&session, &kept, Format::ClaudeCode).unwrap();
+        String::from_utf8(written).unwrap()
+    };
+    let names =
+        |written: &str| ["first", "second", "third"].map(|name| written.contains(&format!("\"{name}\"")));
+    assert_eq!(names(&written(&[1, 2, 3])), [false, true, true]);
+    assert_eq!(names(&written(&[0])), [true, false, false]);
+    assert_eq!(picked_up(written(&[1, 2, 3]).as_bytes()).len(), 5);
+}
+
+#[test]
+fn messages_with_one_id_stay_apart() {
+    let mut log = Log::default();
+    let text = |text: &str| json!({"type": "text", "text": text});
+    log.user("u", None, "go").piece("a", "u", "same", text("one"), 10).user("v", Some("a"), "on");
+    log.piece("b", "v", "same", text("two"), 10).piece("c", "b", "same", text("three"), 10);
+    let kept = Replacement { summary: Some("s"), kept: &[1, 3] };
+    let (written, _) = write(&log.session(), &kept, Format::ClaudeCode).unwrap();
+    assert_eq!(outline(&parse(&written)), ["s", "one", "two three"]);
+    // Without ids there is nothing to be mistaken.
+    for record in &mut log.0 {
+        record["message"].as_object_mut().unwrap().remove("id");
+    }
+    let (written, _) = write(&log.session(), &kept, Format::ClaudeCode).unwrap();
+    assert_eq!(outline(&parse(&written)), ["s", "one", "two"]);
+}
+
+#[test]
 fn the_file_of_an_agent_stays_one() {
     let mut log = Log::default();
     log.user("u", None, "find oak").model("a", "u", "found").user("v", Some("a"), "more");
