@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use epitome_counters::{CountRange, ErrorBand, LocalCounter, ModelInfo, model_info};
+use epitome_counters::{CountRange, ErrorBand, Family, LocalCounter, ModelInfo, model_info};
 use epitome_loop::{ContextCounter as _, ContextLimits, CountQuality, ModelKey, Request, TokenCount};
-use epitome_transcripts::Session;
+use epitome_transcripts::{Format, Session};
 
 use crate::args::SessionArgs;
 use crate::failure::Failure;
@@ -106,13 +106,25 @@ fn fitting_counter(
     session: &Session,
     unseen_tokens: u64,
 ) -> LocalCounter {
-    let Some(info) = info else { return LocalCounter::for_unknown_model() };
+    let unknown = || LocalCounter::for_unknown_model(family_of(session.format()));
+    let Some(info) = info else { return unknown() };
     let request = request_of(&model, session, unseen_tokens);
     let info = ModelInfo { key: model, ..info.clone() };
     match LocalCounter::new(&info, false) {
         // A session that mentions pictures or tools cannot be counted exactly, and neither can its parts.
         Ok(exact) if exact.count_request(&request).is_ok() => exact,
-        _ => LocalCounter::new(&info, true).unwrap_or_else(|_| LocalCounter::for_unknown_model()),
+        _ => LocalCounter::new(&info, true).unwrap_or_else(|_| unknown()),
+    }
+}
+
+/// Whose form the requests of a session have.
+fn family_of(format: Format) -> Family {
+    match format {
+        Format::AnthropicMessages => Family::Anthropic,
+        Format::Gemini => Family::Gemini,
+        Format::OpenAiResponses | Format::CodexRollout => Family::OpenAi,
+        // Many makers offer their models in the form of OpenAI's chat.
+        _ => Family::Other,
     }
 }
 

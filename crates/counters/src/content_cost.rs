@@ -9,6 +9,8 @@ use crate::error_band::{Amount, ErrorBand};
 use crate::fit::Fit;
 use crate::framing::{Arguments, Definition, Framing};
 use crate::media::MediaRules;
+use crate::model_table::{CLAUDE_MEDIA, GEMINI_3};
+use crate::models::Family;
 use crate::opaque_json::OpaqueParts;
 use crate::sealed::SealedRule;
 use crate::text_size::TextSize;
@@ -90,6 +92,18 @@ impl ContentCost {
 }
 
 impl Tariff {
+    /// For a model of which no more is known than whose form its requests have.
+    pub(crate) fn of_unknown(family: Family) -> Self {
+        let (fit, media) = match family {
+            Family::Anthropic => (Fit::Claude, CLAUDE_MEDIA),
+            Family::Gemini => (Fit::Gemini, GEMINI_3),
+            Family::OpenAi | Family::Other => (Fit::Unpublished, MediaRules::CONSERVATIVE),
+        };
+        let text = TextSize::Fitted { encoding: Encoding::O200kBase, fit };
+        let (framing, sealed) = (Framing::of(family), SealedRule::of(family));
+        Self { text, media, framing, sealed, ..Self::UNKNOWN }
+    }
+
     /// For a model about which nothing is known.
     pub(crate) const UNKNOWN: Self = Self {
         text: TextSize::Fitted { encoding: Encoding::O200kBase, fit: Fit::Unpublished },
@@ -175,18 +189,19 @@ impl Tariff {
     /// The reasoning as it can be read, or what its signature holds where that is more: some models show a
     /// short form, or nothing, and sign the whole. State is sealed as well.
     fn thinking(&self, thinking: &Thinking) -> Amount {
-        let Thinking { thinking, signature, signature_format: _, provider_state, provider_state_format: _ } =
+        let Thinking { thinking, signature, signature_format, provider_state, provider_state_format } =
             thinking;
-        let (shown, sealed) = (self.text.measure(thinking), self.sealed.cost(signature.len()));
+        let sealed = self.sealed.of_format(signature_format).cost(signature.len());
+        let shown = self.text.measure(thinking);
         let larger = if sealed.tokens > shown.tokens { sealed } else { shown };
-        larger.plus(self.state(provider_state.as_ref()))
+        larger.plus(self.state(provider_state.as_ref(), provider_state_format))
     }
 
     fn tool_use(&self, call: &ToolUse) -> Amount {
-        let ToolUse { id: _, name, input, provider_state, provider_state_format: _ } = call;
+        let ToolUse { id: _, name, input, provider_state, provider_state_format } = call;
         let frame = FRAMING_BAND.around(self.framing.tool_call).plus(self.text.measure(name));
         let arguments = input.as_ref().map_or(Amount::default(), |input| self.arguments(input.as_str()));
-        frame.plus(arguments).plus(self.state(provider_state.as_ref()))
+        frame.plus(arguments).plus(self.state(provider_state.as_ref(), provider_state_format))
     }
 
     fn arguments(&self, input: &str) -> Amount {
@@ -200,10 +215,11 @@ impl Tariff {
     }
 
     /// What a provider added to a block for itself: only what is sealed in it can cost something.
-    fn state(&self, state: Option<&RawJson>) -> Amount {
+    fn state(&self, state: Option<&RawJson>, format: &str) -> Amount {
         let Some(state) = state else { return Amount::default() };
+        let rule = self.sealed.of_format(format);
         let sealed = OpaqueParts::of(state, &self.media).sealed;
-        sealed.into_iter().map(|length| self.sealed.cost(length)).fold(Amount::default(), Amount::plus)
+        sealed.into_iter().map(|length| rule.cost(length)).fold(Amount::default(), Amount::plus)
     }
 
     fn opaque(&self, Opaque { kind, raw }: &Opaque) -> Amount {

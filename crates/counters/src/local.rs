@@ -78,11 +78,11 @@ impl LocalCounter {
         Self::with_tariff(None, tariff, encoding, allow_estimates)
     }
 
-    /// A counter for models about which nothing is known: it estimates for any of them, by `o200k_base` and
-    /// the marks of a usual chat template.
+    /// A counter for models that are not in the table: it estimates for any of them, with the marks of the form
+    /// that their requests have, and as the maker of that form counts where it is Anthropic or Google.
     #[must_use]
-    pub fn for_unknown_model() -> Self {
-        Self::with_tariff(None, Tariff::UNKNOWN, Encoding::O200kBase, true)
+    pub fn for_unknown_model(family: Family) -> Self {
+        Self::with_tariff(None, Tariff::of_unknown(family), Encoding::O200kBase, true)
     }
 
     fn with_tariff(model: Option<ModelKey>, tariff: Tariff, encoding: Encoding, estimates: bool) -> Self {

@@ -52,11 +52,11 @@ const fn claude_media(most: u32, long_edge: u32) -> MediaRules {
     }
 }
 
-const CLAUDE_MEDIA: MediaRules = claude_media(1_568, 1_568);
+pub(crate) const CLAUDE_MEDIA: MediaRules = claude_media(1_568, 1_568);
 const CLAUDE_SHARP: MediaRules = claude_media(4_784, 2_576);
 
 const GEMINI_2: MediaRules = gemini_media(ImageRule::GeminiTiles, 258, 2_900);
-const GEMINI_3: MediaRules = gemini_media(ImageRule::Flat { tokens: 1_120 }, 560, 910);
+pub(crate) const GEMINI_3: MediaRules = gemini_media(ImageRule::Flat { tokens: 1_120 }, 560, 910);
 
 /// Gemini takes a picture of each second of a film, and its sound.
 const fn gemini_media(image: ImageRule, document_page: u32, video_per_ten_seconds: u32) -> MediaRules {

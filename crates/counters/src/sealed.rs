@@ -22,6 +22,21 @@ impl SealedRule {
         }
     }
 
+    /// The rule of whoever sealed something, by the name of its format: a session may be for another model than
+    /// the one that wrote it, or for one that is not known.
+    pub(crate) fn of_format(self, format: &str) -> Self {
+        let begins = |names: &[&str]| names.iter().any(|name| format.starts_with(name));
+        if begins(&["anthropic"]) {
+            Self::of(Family::Anthropic)
+        } else if begins(&["openai"]) {
+            Self::of(Family::OpenAi)
+        } else if begins(&["gemini", "google"]) {
+            Self::of(Family::Gemini)
+        } else {
+            self
+        }
+    }
+
     /// A quarter of the length, which is above what any provider shows.
     pub(crate) const UNKNOWN: Self = Self::ByLength { empty: 0, ten_tokens: 40 };
 
@@ -57,5 +72,9 @@ mod tests {
             assert!(claude.cost(length).tokens.abs_diff(tokens) <= tokens / 10, "{length}");
         }
         assert_eq!(SealedRule::of(Family::Gemini).cost(50_000).tokens, 0);
+        assert_eq!(claude.of_format("gemini.signs_before"), SealedRule::Free);
+        assert_eq!(SealedRule::UNKNOWN.of_format("anthropic"), claude);
+        assert_eq!(claude.of_format("openai-responses"), openai);
+        assert_eq!(claude.of_format(""), claude);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use epitome_counters::{
-    Breakdown, ContentClass, Encoding, ErrorBand, HeuristicEstimator, LocalCounter, model_info,
+    Breakdown, ContentClass, Encoding, ErrorBand, Family, HeuristicEstimator, LocalCounter, model_info,
 };
 use epitome_loop::{
     Audio, Block, ContextCounter, CountError, CountQuality, Document, Image, Message, ModelKey, Opaque,
@@ -209,7 +209,7 @@ fn an_estimate_has_a_range_and_an_exact_count_is_a_point() {
         assert!(range.band().above_percent <= band.above_percent, "{model}: {band}");
         assert_eq!(range.tokens, counter.count_request(&request(model, messages())).unwrap().input_tokens);
     }
-    let unknown = LocalCounter::for_unknown_model();
+    let unknown = LocalCounter::for_unknown_model(Family::Other);
     let nobody = request("nobody-1", messages());
     assert!(unknown.range(&nobody).unwrap().high > unknown.count_request(&nobody).unwrap().input_tokens);
     let rough = HeuristicEstimator.range(&nobody);

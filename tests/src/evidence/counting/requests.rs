@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use epitome_counters::{Breakdown, LocalCounter, ModelInfo, model_info};
+use epitome_counters::{Breakdown, Family, LocalCounter, ModelInfo, model_info};
 use epitome_loop::{Block, CountQuality, ModelKey, Request, TokenCount};
-use epitome_transcripts::{ReadOptions, Session, read};
+use epitome_transcripts::{Format, ReadOptions, Session, read};
 use serde_json::Value;
 
 use super::records::{Exchange, file_of};
@@ -78,18 +78,26 @@ const UNREADABLE: &str = "the request is in a format that is not read";
 
 /// An exact counter where it can count the request, else one that estimates.
 fn counter_for(info: Option<&ModelInfo>, named: Option<&str>, session: &Session) -> (LocalCounter, ModelKey) {
+    let unknown = || LocalCounter::for_unknown_model(family_of(session.format()));
     let Some(info) = info else {
         let name =
             named.map_or_else(|| session.model().cloned(), |name| Some(ModelKey::new("unknown", name)));
-        return (
-            LocalCounter::for_unknown_model(),
-            name.unwrap_or_else(|| ModelKey::new("unknown", "unknown")),
-        );
+        return (unknown(), name.unwrap_or_else(|| ModelKey::new("unknown", "unknown")));
     };
     let request = request_of(session, &info.key, session.messages().len());
     let exact = LocalCounter::new(info, false).ok().filter(|exact| exact.count_request(&request).is_ok());
     let counter = exact.or_else(|| LocalCounter::new(info, true).ok());
-    (counter.unwrap_or_else(LocalCounter::for_unknown_model), info.key.clone())
+    (counter.unwrap_or_else(unknown), info.key.clone())
+}
+
+/// Whose form the requests of a session have, as the command takes it.
+pub(super) fn family_of(format: Format) -> Family {
+    match format {
+        Format::AnthropicMessages => Family::Anthropic,
+        Format::Gemini => Family::Gemini,
+        Format::OpenAiResponses | Format::CodexRollout => Family::OpenAi,
+        _ => Family::Other,
+    }
 }
 
 /// The request that the first messages of a session make.

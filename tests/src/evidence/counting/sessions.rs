@@ -13,7 +13,7 @@ use epitome_transcripts::{Format, ReadOptions, Session, read};
 use serde_json::Value;
 
 use super::records::name_of;
-use super::requests::{LeftOut, request_of};
+use super::requests::{LeftOut, family_of, request_of};
 use super::row::{Row, Subject};
 use crate::evidence::EvidenceError;
 
@@ -117,7 +117,7 @@ impl Log {
         let Some(named) = session.model() else { return };
         let info = model_info(&named.model);
         let counter = info.as_ref().and_then(|info| LocalCounter::new(info, true).ok());
-        let counter = counter.unwrap_or_else(LocalCounter::for_unknown_model);
+        let counter = counter.unwrap_or_else(|| LocalCounter::for_unknown_model(family_of(session.format())));
         let model = info.map_or_else(|| named.clone(), |info| info.key);
         let steps = steps(session, &counter, &model);
         // Other programs put text of their own between the messages and leave it out of their files.
