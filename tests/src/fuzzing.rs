@@ -12,6 +12,7 @@ mod sameness;
 mod script;
 mod summary_xml;
 mod transcripts;
+mod wire;
 
 pub use extractive::extractive;
 pub use files::{policy_file, rig_file};
@@ -21,8 +22,7 @@ pub use transcripts::{
     transcript_detect, transcript_epitome, transcript_gemini, transcript_openai_chat,
     transcript_openai_responses, transcript_pi,
 };
-
-pub use crate::wire_laws::wire_decode;
+pub use wire::{wire_input, wire_output};
 
 /// A law and the fuzz target that tries to break it.
 #[derive(Clone, Copy)]
@@ -49,7 +49,8 @@ pub const LAWS: &[Law] = &[
     Law { name: "transcript_openai_chat", check: transcript_openai_chat },
     Law { name: "transcript_openai_responses", check: transcript_openai_responses },
     Law { name: "transcript_pi", check: transcript_pi },
-    Law { name: "wire_decode", check: wire_decode },
+    Law { name: "wire_input", check: wire_input },
+    Law { name: "wire_output", check: wire_output },
 ];
 
 /// The law of this name.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use epitome_loop::json_text::push_raw;
 use epitome_loop::{Block, Blocks, CompactionInput, Message, RawJson, Thinking, ToolResult, ToolUse};
-use epitome_sessionruntime::{decode_input, decode_output, encode_input, fit_input};
+use epitome_sessionruntime::{decode_input, encode_input, fit_input};
 
 /// A law of the wire was broken. Says which, without any content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -21,20 +21,6 @@ pub enum BrokenLaw {
     /// Two ways to write the same input gave other bytes.
     #[error("fitting writes other bytes than encoding")]
     OtherFit,
-}
-
-/// Holds the decoder to its laws on any bytes: what it accepts can be written, is then read as the same value,
-/// and is written in the same bytes again. For fuzzing.
-///
-/// # Panics
-/// When a law is broken.
-#[expect(clippy::panic, reason = "a broken law is told by a panic")]
-pub fn wire_decode(bytes: &[u8]) {
-    let _ = decode_output(bytes);
-    let Ok(decoded) = decode_input(bytes) else { return };
-    if let Err(broken) = check_written(&decoded) {
-        panic!("{broken}");
-    }
 }
 
 /// Writes an input, reads it and writes it again. Returns what was written.

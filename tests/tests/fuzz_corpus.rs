@@ -54,7 +54,8 @@ replayed![
     transcript_openai_chat,
     transcript_openai_responses,
     transcript_pi,
-    wire_decode,
+    wire_input,
+    wire_output,
 ];
 
 #[test]

@@ -1,4 +1,0 @@
-//! See `epitome_tests::fuzzing::wire_decode`.
-#![no_main]
-
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| epitome_tests::fuzzing::wire_decode(bytes));
