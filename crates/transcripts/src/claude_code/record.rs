@@ -53,6 +53,8 @@ pub(crate) struct Record {
     pub(crate) kind: RecordKind,
     /// Its id with quotes.
     pub(crate) uuid: Range<usize>,
+    /// The value of its `uuid`, which may be no id.
+    pub(crate) uuid_field: Range<usize>,
     /// The value of its `parentUuid`.
     pub(crate) parent: Range<usize>,
     /// Its message.
@@ -148,7 +150,7 @@ impl Record {
             "isSynthetic",
             "parentUuid",
         ]);
-        let [.., parent] = found;
+        let [_, _, uuid_field, .., parent] = found;
         let found = found.map(|value| value.filter(|value| value.kind() != Kind::Null));
         let [kind, subtype, uuid, sidechain, agent, meta, summary, error, error_too, ..] = found;
         let [.., timestamp, message, request, request_too, metadata, metadata_too, caller, injected, _] =
@@ -175,6 +177,7 @@ impl Record {
             range: value.range(),
             kind,
             uuid: id(uuid),
+            uuid_field: range(uuid_field),
             parent: range(parent),
             message: range(message),
             message_id: id(message_id),

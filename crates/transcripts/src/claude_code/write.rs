@@ -207,7 +207,7 @@ impl<'a> Writer<'a> {
         let is_free = !id.is_empty() && !self.used.contains(&id);
         let id = if is_free { id } else { self.new_id() };
         let parent = self.last_id();
-        let fields = [(&record.parent, "parentUuid", &parent), (&record.uuid, "uuid", &id)];
+        let fields = [(&record.parent, "parentUuid", &parent), (&record.uuid_field, "uuid", &id)];
         let has_parents = self.file.flavor == Flavor::Session;
         let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
         let mut added = Vec::new();

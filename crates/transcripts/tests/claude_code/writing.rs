@@ -136,12 +136,16 @@ fn records_without_ids_get_some() {
         record.as_object_mut().unwrap().remove("parentUuid");
     }
     log.0.push(json!({"type": "user", "sessionId": "s", "message": {"role": "user", "content": "last"}}));
+    for no_id in [json!(null), json!(7), json!("")] {
+        log.0.push(json!({"type": "user", "sessionId": "s", "uuid": no_id,
+            "message": {"role": "user", "content": "no id"}}));
+    }
     let session = log.session();
-    assert_eq!(outline(&session), ["go", "on", "last"]);
-    let kept = Replacement { summary: Some("s"), kept: &[0, 1, 2] };
+    assert_eq!(outline(&session), ["go", "on", "last", "no id", "no id", "no id"]);
+    let kept = Replacement { summary: Some("s"), kept: &[0, 1, 2, 3, 4, 5] };
     let (written, _) = write(&session, &kept, Format::ClaudeCode).unwrap();
-    assert_eq!(outline(&parse(&written)), ["s", "go", "on", "last"]);
-    assert_eq!(picked_up(&written).len(), 4);
+    assert_eq!(outline(&parse(&written)), ["s", "go", "on", "last", "no id", "no id", "no id"]);
+    assert_eq!(picked_up(&written).len(), 7);
 }
 
 /// What Claude Code picks up from a session file: of the messages that nothing follows, the newest, and the way
