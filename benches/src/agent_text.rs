@@ -12,14 +12,20 @@ pub fn agent_session(bytes: usize) -> Arc<[Message]> {
     let mut messages = Vec::new();
     let mut written = 0;
     while written < bytes {
-        let turn = author.turn(messages.len());
-        written += turn.ask.len() + turn.say.len() + turn.result.len() + turn.path.len();
-        let id = format!("call_{}", messages.len());
-        let input = RawJson::parse_or_quote(&format!(r#"{{"path":"{}","limit":200}}"#, turn.path));
-        let call = Block::ToolUse(ToolUse::new(id.as_str(), "read_file", Some(input), None));
-        messages.push(Message::user(turn.ask));
-        messages.push(Message::Assistant { blocks: Arc::from([Block::text(turn.say), call]), usage: None });
-        messages.push(Message::tool_result(id.as_str(), turn.result, false));
+        let lines = 20 + author.below(60);
+        written += author.exchange(lines, &mut messages);
+    }
+    messages.into()
+}
+
+/// A session of so many turns of three messages, 7 KB together: longer results of tools than [`agent_session`] has.
+#[must_use]
+pub fn reading_session(turns: usize) -> Arc<[Message]> {
+    let mut author = Author::new(3);
+    let mut messages = Vec::new();
+    for _ in 0..turns {
+        let lines = 75 + author.below(50);
+        author.exchange(lines, &mut messages);
     }
     messages.into()
 }
@@ -41,13 +47,6 @@ pub fn new_message(number: usize) -> Message {
 #[must_use]
 pub fn plain_text(first: usize, count: usize) -> String {
     (first..first + count).map(|number| Author::new(1_000 + number as u64).prose_and_code()).collect()
-}
-
-struct Turn {
-    ask: String,
-    say: String,
-    path: String,
-    result: String,
 }
 
 struct Author {
@@ -122,11 +121,21 @@ impl Author {
         code
     }
 
-    fn turn(&mut self, number: usize) -> Turn {
-        let ask = (0..2).map(|_| self.sentence()).collect();
-        let say = (0..3).map(|_| self.sentence()).collect();
-        let lines = 20 + self.below(60);
-        Turn { ask, say, path: self.path(), result: format!("# result {number}\n{}", self.code(lines)) }
+    /// Adds what the user asks, what the model says and calls, and a result of so many lines. Gives the bytes.
+    fn exchange(&mut self, lines: usize, messages: &mut Vec<Message>) -> usize {
+        let number = messages.len();
+        let ask: String = (0..2).map(|_| self.sentence()).collect();
+        let say: String = (0..3).map(|_| self.sentence()).collect();
+        let path = self.path();
+        let result = format!("# result {number}\n{}", self.code(lines));
+        let bytes = ask.len() + say.len() + result.len() + path.len();
+        let id = format!("call_{number}");
+        let input = RawJson::parse_or_quote(&format!(r#"{{"path":"{path}","limit":200}}"#));
+        let call = Block::ToolUse(ToolUse::new(id.as_str(), "read_file", Some(input), None));
+        messages.push(Message::user(ask));
+        messages.push(Message::Assistant { blocks: Arc::from([Block::text(say), call]), usage: None });
+        messages.push(Message::tool_result(id.as_str(), result, false));
+        bytes
     }
 
     fn prose_and_code(&mut self) -> String {

@@ -4,10 +4,13 @@
 //! epitome-benches` looks at some of them with criterion.
 
 mod agent_text;
+mod compaction_paths;
 mod counter_paths;
 mod documents;
 mod extractive_paths;
+mod loopctl_rival;
 mod path;
+mod peak_memory;
 mod rivals;
 mod session_paths;
 mod stopwatch;
@@ -17,7 +20,8 @@ mod wire;
 mod wire_paths;
 mod wire_rivals;
 
-pub use agent_text::{agent_session, chat_session, new_message, plain_text};
+pub use agent_text::{agent_session, chat_session, new_message, plain_text, reading_session};
+pub use compaction_paths::peak_of_a_compaction;
 pub use counter_paths::chat_request;
 pub use documents::{hostile_summaries, valid_summary};
 pub use extractive_paths::summary_request;
@@ -34,4 +38,5 @@ pub const GROUPS: &[&[HotPath]] = &[
     session_paths::PATHS,
     counter_paths::PATHS,
     extractive_paths::PATHS,
+    compaction_paths::PATHS,
 ];

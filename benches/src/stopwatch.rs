@@ -55,9 +55,17 @@ pub(crate) fn solo<A>(rounds: usize, mut ours: impl FnMut() -> A) -> Duration {
 }
 
 fn time<A>(run: impl FnOnce() -> A) -> (Duration, A) {
+    settle();
     let start = now();
     let answer = black_box(run());
     (now().saturating_sub(start), answer)
+}
+
+/// Lets the allocator put away what the other contender has freed, which it does at the next large request.
+fn settle() {
+    for _ in 0..64 {
+        black_box(Vec::<u8>::with_capacity(black_box(100_000)));
+    }
 }
 
 /// Processor time of this thread.

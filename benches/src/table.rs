@@ -35,7 +35,7 @@ pub fn row(path: &HotPath, measured: &Measured) -> String {
 }
 
 fn line(name: &str, ours: &str, rival: &str, reached: &str, target: &str, verdict: &str) -> String {
-    format!("{name:52} {ours:>9} {rival:>9} {reached:>10}  {target:32} {verdict}").trim_end().to_owned()
+    format!("{name:58} {ours:>9} {rival:>9} {reached:>10}  {target:32} {verdict}").trim_end().to_owned()
 }
 
 fn quantity(amount: f64, unit: Unit) -> String {

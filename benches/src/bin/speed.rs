@@ -16,6 +16,9 @@ struct Cli {
     /// Fail when a target is missed by more than 20 %.
     #[arg(long)]
     check: bool,
+    /// Tell the peak memory of one compaction and the length of its session's JSON, and nothing else.
+    #[arg(long, hide = true)]
+    peak_of_a_compaction: bool,
     /// With --check, a target that is missed for a stated reason does not fail.
     #[arg(long)]
     reasons: bool,
@@ -25,7 +28,14 @@ struct Cli {
 const NOT_MEASURED: u8 = 2;
 
 fn main() -> ExitCode {
-    let Cli { names, check, reasons } = Cli::parse();
+    let Cli { names, check, reasons, peak_of_a_compaction } = Cli::parse();
+    if peak_of_a_compaction {
+        let Some((peak, json)) = epitome_benches::peak_of_a_compaction() else {
+            return ExitCode::from(NOT_MEASURED);
+        };
+        println!("{peak} {json}");
+        return ExitCode::SUCCESS;
+    }
     if cfg!(debug_assertions) {
         println!("built without optimization, so the figures mean nothing: use --release");
     }

@@ -107,7 +107,8 @@ pub fn select_tail(
         return Err(TailError::MaxTokens);
     }
     let outline = SegmentOutline::of(transcript, derived_prefix)?;
-    Ok(TailChoice { head: outline.between_segments(keep), message_tokens: outline.message_tokens })
+    let message_tokens = transcript.iter().map(tail_estimate).collect();
+    Ok(TailChoice { head: outline.between_segments(keep), message_tokens })
 }
 
 /// A cut inside the newest segment: what it keeps is the segment's user message and its newest exchanges.
@@ -188,11 +189,11 @@ pub fn retained_tail_fits(tail_tokens: u64, max_summary_tokens: u64, input_limit
     tail_tokens.checked_add(max_summary_tokens).is_some_and(|needed| needed < input_limit)
 }
 
-/// What one walk over a transcript learns: its segments, its pairs, and what each message would take. Cuts of
-/// any size can be asked for without walking again.
+/// What one walk over a transcript learns: its segments and its pairs. Cuts of any size can be asked for without
+/// walking again; each looks at the size of the messages that it keeps, not at what lies before them.
 #[derive(Clone, Debug)]
-pub struct SegmentOutline {
-    message_tokens: Vec<u64>,
+pub struct SegmentOutline<'a> {
+    transcript: &'a [Message],
     derived_prefix: usize,
     /// Where segments start, ascending.
     segments: Vec<usize>,
@@ -202,13 +203,13 @@ pub struct SegmentOutline {
     answered: Vec<Option<usize>>,
 }
 
-impl SegmentOutline {
+impl<'a> SegmentOutline<'a> {
     /// Walks over a transcript whose first `derived_prefix` messages stem from an earlier summary.
     ///
     /// # Errors
     /// [`TailError`] for an empty transcript and for damaged order or pairing, and when the message after the
     /// derived prefix is not the user's.
-    pub fn of(transcript: &[Message], derived_prefix: usize) -> Result<Self, TailError> {
+    pub fn of(transcript: &'a [Message], derived_prefix: usize) -> Result<Self, TailError> {
         Self::walk(transcript, derived_prefix, false)
     }
 
@@ -217,12 +218,12 @@ impl SegmentOutline {
     ///
     /// # Errors
     /// [`TailError`] as for [`SegmentOutline::of`], when the last message of the prefix is not the user's.
-    pub fn behind_summary(transcript: &[Message], derived_prefix: usize) -> Result<Self, TailError> {
+    pub fn behind_summary(transcript: &'a [Message], derived_prefix: usize) -> Result<Self, TailError> {
         Self::walk(transcript, derived_prefix, true)
     }
 
     fn walk(
-        transcript: &[Message],
+        transcript: &'a [Message],
         derived_prefix: usize,
         summary_may_open: bool,
     ) -> Result<Self, TailError> {
@@ -236,7 +237,7 @@ impl SegmentOutline {
             return Err(TailError::BlockDepth { message });
         }
         let mut outline = Self {
-            message_tokens: Vec::with_capacity(transcript.len()),
+            transcript,
             derived_prefix,
             segments: Vec::new(),
             exchanges: Vec::new(),
@@ -259,7 +260,6 @@ impl SegmentOutline {
             {
                 outline.exchanges.push(at);
             }
-            outline.message_tokens.push(tail_estimate(message));
             outline.answered.push(open.follow(at, message).map_err(pairing_error)?);
         }
         if let Some(message) = open.first() {
@@ -275,24 +275,25 @@ impl SegmentOutline {
         }
     }
 
-    /// Estimated tokens from this message on.
+    /// Estimated tokens from this message on; or, when they are more than `most`, some number above that.
     #[must_use]
-    pub fn tokens_from(&self, from: usize) -> u64 {
-        self.tokens_between(from, self.message_tokens.len())
+    pub fn tokens_from(&self, from: usize, most: u64) -> u64 {
+        self.tokens_between(from, self.transcript.len(), most)
     }
 
     /// How many messages are to be summarized when the cut lies between segments: after the choice by size,
     /// moved earlier until no pair is parted.
     #[must_use]
     pub fn between_segments(&self, keep: KeepRecent) -> usize {
-        let Some((&newest, older)) = self.segments.split_last() else { return self.message_tokens.len() };
+        let Some((&newest, older)) = self.segments.split_last() else { return self.transcript.len() };
+        let most = keep.tokens.get();
         let mut cut = newest;
-        let mut kept = self.tokens_from(newest);
+        let mut kept = self.tokens_from(newest, most);
         let mut segments = 1;
         for &start in older.iter().rev() {
-            kept = kept.saturating_add(self.tokens_between(start, cut));
+            kept = kept.saturating_add(self.tokens_between(start, cut, most.saturating_sub(kept)));
             segments += 1;
-            if segments > keep.segments || kept > keep.tokens.get() {
+            if segments > keep.segments || kept > most {
                 break;
             }
             cut = start;
@@ -309,11 +310,11 @@ impl SegmentOutline {
     pub fn inside_segment(&self, budget: u64) -> Option<InsideSegment> {
         let opening = self.newest_opening()?;
         let anchor = self.anchor_of(opening);
-        let mut kept = anchor.map_or(0, |anchor| self.tokens_between(anchor, anchor + 1));
+        let mut kept = anchor.map_or(0, |anchor| self.tokens_between(anchor, anchor + 1, budget));
         let mut tail = None;
-        let mut end = self.message_tokens.len();
+        let mut end = self.transcript.len();
         for &start in self.exchanges.iter().rev().take_while(|&&start| start > opening) {
-            kept = kept.saturating_add(self.tokens_between(start, end));
+            kept = kept.saturating_add(self.tokens_between(start, end, budget.saturating_sub(kept)));
             if kept > budget && tail.is_some() {
                 break;
             }
@@ -340,7 +341,7 @@ impl SegmentOutline {
     pub fn anchor_alone(&self) -> Option<InsideSegment> {
         let opening = self.newest_opening()?;
         let anchor = self.anchor_of(opening);
-        self.worth_cutting(opening, InsideSegment { anchor, tail: self.message_tokens.len() })
+        self.worth_cutting(opening, InsideSegment { anchor, tail: self.transcript.len() })
     }
 
     /// Where the newest segment opens that does not open between a call and its result.
@@ -374,9 +375,16 @@ impl SegmentOutline {
         }
     }
 
-    fn tokens_between(&self, from: usize, to: usize) -> u64 {
-        let tokens = self.message_tokens.get(from..to).unwrap_or_default();
-        tokens.iter().fold(0, |sum, &tokens| sum.saturating_add(tokens))
+    /// The newest are added first, and none once `most` is passed.
+    fn tokens_between(&self, from: usize, to: usize, most: u64) -> u64 {
+        let mut sum = 0_u64;
+        for message in self.transcript.get(from..to).unwrap_or_default().iter().rev() {
+            if sum > most {
+                break;
+            }
+            sum = sum.saturating_add(tail_estimate(message));
+        }
+        sum
     }
 }
 
@@ -423,11 +431,11 @@ mod tests {
 
     #[test]
     fn the_newest_exchange_can_stay_alone() {
-        let outline = |transcript: &[Message]| SegmentOutline::of(transcript, 0).unwrap();
-        let cut = outline(&one_user_session(3)).newest_exchange_alone().unwrap();
-        assert_eq!(cut, InsideSegment { anchor: None, tail: 5 });
-        assert_eq!(outline(&one_user_session(1)).newest_exchange_alone().map(|cut| cut.tail), None);
-        assert_eq!(outline(&[Message::user("u")]).newest_exchange_alone(), None);
+        let alone =
+            |transcript: &[Message]| SegmentOutline::of(transcript, 0).unwrap().newest_exchange_alone();
+        assert_eq!(alone(&one_user_session(3)), Some(InsideSegment { anchor: None, tail: 5 }));
+        assert_eq!(alone(&one_user_session(1)), None);
+        assert_eq!(alone(&[Message::user("u")]), None);
     }
 
     #[test]

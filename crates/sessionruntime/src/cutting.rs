@@ -14,7 +14,7 @@ pub(crate) struct Cutting<'a> {
     /// From here on the newest turn waits for results; it stays whatever is cut.
     open_from: usize,
     /// Without it nothing is kept but what is open.
-    tail: Option<(KeepRecent, SegmentOutline)>,
+    tail: Option<(KeepRecent, SegmentOutline<'a>)>,
 }
 
 impl<'a> Cutting<'a> {
@@ -41,7 +41,10 @@ impl<'a> Cutting<'a> {
 
     /// The tail's size that the policy asks for, in estimated tokens.
     pub(crate) fn wanted(&self) -> u64 {
-        self.tail.as_ref().map_or(0, |(keep, outline)| keep.tokens.get().min(outline.tokens_from(0)))
+        self.tail.as_ref().map_or(0, |(keep, outline)| {
+            let most = keep.tokens.get();
+            outline.tokens_from(0, most).min(most)
+        })
     }
 
     /// The cut that keeps at most `budget` estimated tokens: between segments if that leaves a head and the
@@ -53,11 +56,11 @@ impl<'a> Cutting<'a> {
         let keep = KeepRecent { tokens: TokenCount(budget.max(1)), ..*keep };
         let head = outline.between_segments(keep);
         let between = (head > self.derived_prefix).then_some(TailCut::BetweenSegments { head });
-        if between.is_some() && outline.tokens_from(head) <= budget {
+        if between.is_some() && outline.tokens_from(head, budget) <= budget {
             return between;
         }
         // A tail that would hold everything is not worth a cut; a smaller one is asked for next.
-        if outline.tokens_from(self.derived_prefix) <= budget {
+        if outline.tokens_from(self.derived_prefix, budget) <= budget {
             return None;
         }
         outline.inside_segment(budget).map(TailCut::InsideSegment).or(between)
