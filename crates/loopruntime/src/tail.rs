@@ -1,5 +1,7 @@
 //! The choice of the tail that stays verbatim, and the cut that makes room when there is no choice.
 
+use std::ops::Range;
+
 use epitome_loop::{Block, KeepRecent, Message, tail_estimate, validate_depth};
 use thiserror::Error;
 
@@ -107,8 +109,9 @@ pub fn select_tail(
         return Err(TailError::MaxTokens);
     }
     let outline = SegmentOutline::of(transcript, derived_prefix)?;
-    let message_tokens = transcript.iter().map(tail_estimate).collect();
-    Ok(TailChoice { head: outline.between_segments(keep), message_tokens })
+    let message_tokens: Vec<u64> = transcript.iter().map(tail_estimate).collect();
+    let head = outline.between_segments_by(keep, |at| message_tokens.get(at).copied().unwrap_or(0));
+    Ok(TailChoice { head, message_tokens })
 }
 
 /// A cut inside the newest segment: what it keeps is the segment's user message and its newest exchanges.
@@ -285,13 +288,18 @@ impl<'a> SegmentOutline<'a> {
     /// moved earlier until no pair is parted.
     #[must_use]
     pub fn between_segments(&self, keep: KeepRecent) -> usize {
+        self.between_segments_by(keep, |at| self.tokens_of(at))
+    }
+
+    /// As [`SegmentOutline::between_segments`], with the estimated tokens of each message.
+    fn between_segments_by(&self, keep: KeepRecent, tokens_of: impl Fn(usize) -> u64) -> usize {
         let Some((&newest, older)) = self.segments.split_last() else { return self.transcript.len() };
         let most = keep.tokens.get();
         let mut cut = newest;
-        let mut kept = self.tokens_from(newest, most);
+        let mut kept = sum_of_newest(newest..self.transcript.len(), most, &tokens_of);
         let mut segments = 1;
         for &start in older.iter().rev() {
-            kept = kept.saturating_add(self.tokens_between(start, cut, most.saturating_sub(kept)));
+            kept = kept.saturating_add(sum_of_newest(start..cut, most.saturating_sub(kept), &tokens_of));
             segments += 1;
             if segments > keep.segments || kept > most {
                 break;
@@ -375,17 +383,25 @@ impl<'a> SegmentOutline<'a> {
         }
     }
 
-    /// The newest are added first, and none once `most` is passed.
     fn tokens_between(&self, from: usize, to: usize, most: u64) -> u64 {
-        let mut sum = 0_u64;
-        for message in self.transcript.get(from..to).unwrap_or_default().iter().rev() {
-            if sum > most {
-                break;
-            }
-            sum = sum.saturating_add(tail_estimate(message));
-        }
-        sum
+        sum_of_newest(from..to, most, |at| self.tokens_of(at))
     }
+
+    fn tokens_of(&self, at: usize) -> u64 {
+        self.transcript.get(at).map_or(0, tail_estimate)
+    }
+}
+
+/// Adds up the tokens of messages, the newest first, and none more once `most` is passed.
+fn sum_of_newest(messages: Range<usize>, most: u64, tokens_of: impl Fn(usize) -> u64) -> u64 {
+    let mut sum = 0_u64;
+    for at in messages.rev() {
+        if sum > most {
+            break;
+        }
+        sum = sum.saturating_add(tokens_of(at));
+    }
+    sum
 }
 
 fn pairing_error(fault: HistoryError) -> TailError {
