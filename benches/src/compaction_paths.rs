@@ -18,9 +18,9 @@ use epitome_sessionruntime::{Demand, Outcome, Ports, SessionContext, compact_onc
 use tokio::runtime::{Builder, Runtime};
 
 use crate::agent_text::reading_session;
+use crate::fresh_process::{PEAK, in_a_fresh_process, peak_beyond};
 use crate::loopctl_rival::{Loopctl, messages};
 use crate::path::{HotPath, Measured, Target, Unit};
-use crate::peak_memory;
 use crate::stopwatch::{duel, solo};
 use crate::wire::basis;
 
@@ -28,9 +28,6 @@ use crate::wire::basis;
 const SHORT: usize = 160;
 const LONG: usize = 1_627;
 const WINDOW: u64 = 200_000;
-
-/// The flag with which the program tells the peak of one compaction.
-pub(crate) const PEAK: &str = "--peak-of-a-compaction";
 
 pub(crate) const PATHS: &[HotPath] = &[
     HotPath {
@@ -97,7 +94,7 @@ fn growth() -> Measured {
 }
 
 fn peak() -> Measured {
-    let told = peak_memory::in_a_fresh_process(PEAK);
+    let told = in_a_fresh_process(PEAK);
     let (ours, rival) = told.unwrap_or_default();
     Measured { ours, rival, unit: Unit::Bytes, bytes: 0, agreed: told.is_some() }
 }
@@ -112,7 +109,7 @@ pub fn peak_of_a_compaction() -> Option<(u64, u64)> {
     // What stays for good, as the tables of the tokenizer, is there before.
     let _warm = host.live_session(reading_session(1));
     let live = host.live_session(session);
-    let (peak, done) = peak_memory::beyond(|| host.compact(live))?;
+    let (peak, done) = peak_beyond(|| host.compact(live))?;
     done.then_some((peak, json))
 }
 

@@ -1,11 +1,15 @@
 //! Counting tokens.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
 use epitome_counters::{Encoding, HeuristicEstimator, LocalCounter};
 use epitome_loop::{Message, ModelKey, Request, TextEstimator, TokenCount};
 
 use crate::agent_text::{chat_session, new_message, plain_text};
+use crate::fresh_process::{START, in_a_fresh_process};
+use crate::hostile_text::hostile_texts;
 use crate::path::{HotPath, Measured, Target};
 use crate::rivals::recount_chat;
 use crate::stopwatch::{duel, solo};
@@ -24,6 +28,23 @@ pub(crate) const PATHS: &[HotPath] = &[
         target: Target::TimesFaster(3.0, "tiktoken-rs"),
         reason: None,
         measure: first_count_of_agent_text,
+    },
+    HotPath {
+        group: "counters",
+        name: "first count, worst of the hostile texts",
+        target: Target::TimesFaster(1.0, "tiktoken-rs"),
+        reason: Some(
+            "the tokenizer is tiktoken-rs itself; in noise such as base64 hardly any piece was seen before, and the \
+             attempt to look them up is added to its work",
+        ),
+        measure: first_count_of_hostile_text,
+    },
+    HotPath {
+        group: "counters",
+        name: "first count of a process",
+        target: Target::Within(Duration::from_millis(150)),
+        reason: None,
+        measure: start,
     },
     HotPath {
         group: "counters",
@@ -61,6 +82,38 @@ fn first_count_of_agent_text() -> Measured {
         |round| bpe.count_ordinary(&texts[round]) as u64,
     );
     duel.on(texts.first().map_or(0, String::len))
+}
+
+/// The kind of text that is worst for us against the rival. Each round has another text of its kind, as a text that
+/// was counted before is known.
+fn first_count_of_hostile_text() -> Measured {
+    const ROUNDS: usize = 7;
+    let bpe = tiktoken_rs::o200k_base_singleton();
+    let measured = hostile_texts(ROUNDS).into_iter().map(|texts| {
+        let duel = duel(
+            ROUNDS,
+            |round| Encoding::O200kBase.count(&texts[round]),
+            |round| bpe.count_ordinary(&texts[round]) as u64,
+        );
+        duel.on(texts.first().map_or(0, String::len))
+    });
+    let ratio = |measured: &Measured| measured.rival / measured.ours.max(1e-9);
+    let worst = measured.min_by(|one, other| {
+        (one.agreed, ratio(one)).partial_cmp(&(other.agreed, ratio(other))).unwrap_or(Ordering::Equal)
+    });
+    worst.unwrap_or_else(|| Measured::alone(Duration::MAX, 0))
+}
+
+fn start() -> Measured {
+    let told = in_a_fresh_process(START).map(|(seconds, _)| Duration::from_secs_f64(seconds));
+    let measured = Measured::alone(told.unwrap_or_default(), 0);
+    Measured { agreed: told.is_some(), ..measured }
+}
+
+/// The processor time in seconds of the first count in this process.
+#[must_use]
+pub fn time_of_the_first_count() -> f64 {
+    solo(1, || Encoding::O200kBase.count("The first words.")).as_secs_f64()
 }
 
 fn estimate_without_a_tokenizer() -> Measured {

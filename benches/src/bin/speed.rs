@@ -19,6 +19,9 @@ struct Cli {
     /// Tell the peak memory of one compaction and the length of its session's JSON, and nothing else.
     #[arg(long, hide = true)]
     peak_of_a_compaction: bool,
+    /// Tell how many seconds the first count took, and nothing else.
+    #[arg(long, hide = true)]
+    time_of_the_first_count: bool,
     /// With --check, a target that is missed for a stated reason does not fail.
     #[arg(long)]
     reasons: bool,
@@ -28,12 +31,16 @@ struct Cli {
 const NOT_MEASURED: u8 = 2;
 
 fn main() -> ExitCode {
-    let Cli { names, check, reasons, peak_of_a_compaction } = Cli::parse();
+    let Cli { names, check, reasons, peak_of_a_compaction, time_of_the_first_count } = Cli::parse();
     if peak_of_a_compaction {
         let Some((peak, json)) = epitome_benches::peak_of_a_compaction() else {
             return ExitCode::from(NOT_MEASURED);
         };
         println!("{peak} {json}");
+        return ExitCode::SUCCESS;
+    }
+    if time_of_the_first_count {
+        println!("{} 0", epitome_benches::time_of_the_first_count());
         return ExitCode::SUCCESS;
     }
     if cfg!(debug_assertions) {

@@ -1,8 +1,16 @@
-//! How much memory some work takes at most beyond what was taken before.
+//! What only a fresh process shows: the time of what is done once, and how much memory some work takes beyond what was
+//! taken before.
 
 use std::process::Command;
 
-/// Asks a fresh process of this program, in which nothing was freed that could be used again.
+/// The flag with which the program tells the peak of one compaction.
+pub(crate) const PEAK: &str = "--peak-of-a-compaction";
+
+/// The flag with which the program tells how long its first count took.
+pub(crate) const START: &str = "--time-of-the-first-count";
+
+/// The two numbers that a fresh process of this program prints for a flag. In it, nothing was done yet, and nothing
+/// was freed that could be used again.
 pub(crate) fn in_a_fresh_process(flag: &str) -> Option<(f64, f64)> {
     let program = std::env::current_exe().ok()?;
     let output = Command::new(program).arg(flag).output().ok()?;
@@ -13,7 +21,7 @@ pub(crate) fn in_a_fresh_process(flag: &str) -> Option<(f64, f64)> {
 
 /// The peak of this process in bytes during some work, beyond what it holds at its start; `None` where the system
 /// does not tell.
-pub(crate) fn beyond<A>(work: impl FnOnce() -> A) -> Option<(u64, A)> {
+pub(crate) fn peak_beyond<A>(work: impl FnOnce() -> A) -> Option<(u64, A)> {
     // Sets the peak back to what is held now.
     std::fs::write("/proc/self/clear_refs", "5").ok()?;
     let before = kilobytes("VmHWM:")?;
