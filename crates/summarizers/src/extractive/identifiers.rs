@@ -86,10 +86,12 @@ impl<'t> Identifiers<'t> {
         const SHORTEST: usize = 3;
         const LONGEST: usize = 80;
         for value in values {
+            if !wants(value.kind) {
+                continue;
+            }
             let word = text.get(value.start as usize..value.end as usize).unwrap_or_default();
             let word = word.trim_matches(['`', '"', '.', '“', '”']);
-            let is_wanted = wants(value.kind) && (SHORTEST..=LONGEST).contains(&word.len());
-            if is_wanted && !is_field_name(text, value) {
+            if (SHORTEST..=LONGEST).contains(&word.len()) && !is_field_name(text, value) {
                 self.note(|| own(word), value.key, value.kind, source, message);
             }
         }

@@ -307,8 +307,8 @@ impl<'t> Reader<'t> {
         let head = text.get(..text.floor_char_boundary(SHORT_FAILURE)).unwrap_or_default();
         self.lower_of(head);
         find_reports(&self.lower, &mut self.reports);
-        let reports_error =
-            self.answers.is_error || !self.reports.is_empty() && cues_in(&self.lower).any(Cues::ERROR);
+        let mut lines = self.reports.iter().map(|&report| line_around(&self.lower, report));
+        let reports_error = self.answers.is_error || lines.any(|line| cues_in(line).any(Cues::ERROR));
         if !reports_error {
             self.answers.last_success.insert(self.answers.tool, self.message);
         } else if (text.len() < SHORT_FAILURE || self.answers.is_error)
@@ -415,6 +415,14 @@ impl<'t> Reader<'t> {
             conversation: self.conversation,
         }
     }
+}
+
+/// The line in which an offset lies.
+fn line_around(text: &[u8], at: usize) -> &[u8] {
+    let (before, after) = text.split_at_checked(at).unwrap_or((text, b""));
+    let start = memchr::memrchr(b'\n', before).map_or(0, |found| found + 1);
+    let end = memchr::memchr(b'\n', after).map_or(text.len(), |found| at + found);
+    text.get(start..end).unwrap_or_default()
 }
 
 /// Whether a value stands between quotation marks.

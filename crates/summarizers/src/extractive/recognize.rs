@@ -1,12 +1,14 @@
 //! Recognizes the typed values and the content words of a statement.
 
+use std::sync::LazyLock;
+
 use super::shapes::{
     BRANCH_PREFIXES, ZONE_REGIONS, has_known_extension, is_capital, is_day, is_hash, is_iso_date,
     is_name_part, is_number_with_unit, is_ordinal, is_path, is_path_of_names, is_slash_date, is_version,
 };
 use super::tokens::{Made, Token, tokenize};
 use super::values::{Value, ValueKind};
-use super::words::{Key, Known, key, known, stem_key};
+use super::words::{FirstLook, Key, Known, key, known, stem_key};
 
 /// What a statement holds. Reused from statement to statement.
 #[derive(Default)]
@@ -61,7 +63,8 @@ impl Content {
             }
             // Most tokens are words that can be nothing else; they are looked up once.
             if token.made == Made::LOWER {
-                let class = line.known(token);
+                let is_plain = !WORDS && !VALUE_WORDS.may_be_known(line.lower(token));
+                let class = if is_plain { Known::default() } else { line.known(token) };
                 if !class.any(MAY_BE_VALUE) && !line.is_call(token) {
                     if WORDS && !class.any(Known::STOP) && token.end - token.start > 2 {
                         self.words.push(stem_key(line.lower(token)));
@@ -167,6 +170,7 @@ const MAY_BE_VALUE: Known = Known::MONTH
     .with(Known::NUMBER)
     .with(Known::CLOCK)
     .with(Known::ZONE);
+static VALUE_WORDS: LazyLock<FirstLook> = LazyLock::new(|| FirstLook::new(MAY_BE_VALUE));
 const LETTERS: Made = Made::LOWER.with(Made::UPPER);
 const WORD: Made = LETTERS.with(Made::APOSTROPHE).with(Made::FOREIGN);
 const FIGURES: Made = Made::DIGIT.with(Made::COMMA).with(Made::DOT);

@@ -103,6 +103,40 @@ pub(crate) fn known(word: Key) -> Known {
     KNOWN.get(&word).copied().unwrap_or_default()
 }
 
+/// Whether a word in lower case may be known for one of `classes`, by its first letter and its length. Most words are
+/// told from the known ones by that, without being hashed.
+pub(crate) struct FirstLook([u32; 26]);
+
+impl FirstLook {
+    /// For these classes.
+    pub(crate) fn new(classes: Known) -> Self {
+        let mut lengths = [0_u32; 26];
+        for (class, words) in CLASSES {
+            let words = if class.any(classes) { words } else { &"" };
+            for word in words.split_whitespace() {
+                if let Some(seen) = letter_of(word.as_bytes()).and_then(|at| lengths.get_mut(at)) {
+                    *seen |= bit_of(word.len());
+                }
+            }
+        }
+        Self(lengths)
+    }
+
+    /// Whether the word may be one of them; true for words that do not begin with `a-z`.
+    pub(crate) fn may_be_known(&self, lower: &[u8]) -> bool {
+        let lengths = letter_of(lower).and_then(|at| self.0.get(at));
+        lengths.is_none_or(|lengths| lengths & bit_of(lower.len()) != 0)
+    }
+}
+
+fn letter_of(lower: &[u8]) -> Option<usize> {
+    lower.first().filter(|first| first.is_ascii_lowercase()).map(|first| usize::from(first - b'a'))
+}
+
+fn bit_of(length: usize) -> u32 {
+    1 << length.min(31)
+}
+
 /// Whether a stem is too general to tell two statements apart.
 pub(crate) fn is_light(stem: Key) -> bool {
     LIGHT_STEMS.contains(&stem)
@@ -226,6 +260,18 @@ mod tests {
         }
         assert_ne!(key(b""), key(b"\0"));
         assert_ne!(key(b"ab"), key(b"ba"));
+    }
+
+    #[test]
+    fn a_first_look_passes_over_no_known_word() {
+        let look = FirstLook::new(Known::MONTH.with(Known::CLOCK));
+        for (class, words) in CLASSES {
+            for word in words.split_whitespace() {
+                let is_looked_for = class.any(Known::MONTH.with(Known::CLOCK));
+                assert!(!is_looked_for || look.may_be_known(word.as_bytes()), "{word}");
+            }
+        }
+        assert!(!look.may_be_known(b"queue") && look.may_be_known("ä".as_bytes()));
     }
 
     #[test]
