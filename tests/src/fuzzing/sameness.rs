@@ -48,7 +48,7 @@ impl<'a> Said<'a> {
                     && (input.is_none()
                         || other.is_none()
                         || same_json(*input, *other)
-                        || !by_id && bare(*input) == bare(*other))
+                        || bare(*input) == bare(*other))
             });
         (role, texts, refusal) == (&other.role, &other.texts, &other.refusal)
             && (!by_id || *answers == other.answers)

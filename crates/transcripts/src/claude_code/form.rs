@@ -224,6 +224,6 @@ fn repeated<const N: usize>(newest: Value<'_>, keys: [&'static str; N]) -> Vec<(
 
 /// JSON without line breaks, which would end a record.
 fn one_line(json: &[u8]) -> Vec<u8> {
-    // Inside of strings they are escaped, so those that are there only set values apart.
-    json.iter().copied().filter(|byte| !matches!(byte, b'\n' | b'\r')).collect()
+    // Outside of strings a line break is white space, and inside of them there is none.
+    json.iter().map(|byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }).collect()
 }

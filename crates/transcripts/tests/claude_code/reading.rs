@@ -196,3 +196,61 @@ fn a_file_that_is_still_being_written_is_read_up_to_its_last_whole_record() {
         assert_eq!(parse(&bytes[..end]).messages().len(), 3);
     }
 }
+
+#[test]
+fn torn_lines_lose_only_what_is_torn() {
+    let mut log = Log::default();
+    log.user("u", None, "go").model("a", "u", "one").user("v", Some("a"), "on").model("b", "v", "two");
+    let lines: Vec<String> = log.0.iter().map(Value::to_string).collect();
+    let [one, two, three, four] = lines.as_slice() else { unreachable!() };
+    let torn = |line: &str| line.split_at(line.len() / 2).0.to_owned();
+    // A record that broke off with the next one behind it, and one that was begun twice.
+    for (fused, outlined, lost) in [
+        (format!("{one}\n{}{three}\n{four}\n", torn(two)), vec!["go", "on", "two"], 1),
+        (format!("{one}\n{}{two}\n{three}\n{four}\n", torn(two)), vec!["go", "one", "on", "two"], 0),
+        (format!("{one}\n{two}{three}\n{four}"), vec!["go", "one", "on", "two"], 0),
+        (format!("{one}\n{two}\n\0\0\0\0{three}\n{four}\n"), vec!["go", "one", "on", "two"], 0),
+    ] {
+        let session = parse(fused.as_bytes());
+        assert_eq!(outline(&session), outlined, "{fused}");
+        let damaged = session.notes().iter().any(|note| matches!(note, Note::Damaged { line: 2 | 3, .. }));
+        assert_eq!(damaged, !fused.contains(&format!("{two}{three}")), "{fused}");
+        let parents = session.notes().iter().any(|note| matches!(note, Note::MissingParents { count: 1 }));
+        assert_eq!(parents, lost == 1, "{fused}");
+    }
+}
+
+#[test]
+fn signed_and_opaque_items_stay_as_they_are() {
+    let mut log = Log::default();
+    let blocks = [
+        json!({"type": "thinking", "thinking": "", "signature": "c2lnbmVk"}),
+        json!({"type": "thinking", "thinking": "unsigned", "signature": ""}),
+        json!({"type": "redacted_thinking", "data": "openrouter.reasoning:eyJ9"}),
+        json!({"type": "server_tool_use", "id": "srv", "name": "web_search", "input": {"query": "q"}}),
+        json!({"type": "web_search_tool_result", "tool_use_id": "srv", "content": [{"encrypted_content": "QUJD"}]}),
+        json!({"type": "text", "text": "found"}),
+    ];
+    log.user("u", None, "go");
+    for (at, block) in blocks.iter().enumerate() {
+        let parent = if at == 0 { "u".to_owned() } else { format!("a{}", at - 1) };
+        log.piece(&format!("a{at}"), &parent, "m", block.clone(), 10);
+    }
+    let session = log.session();
+    assert_eq!(outline(&session), ["go", "thinking thinking opaque opaque opaque found"]);
+    let kept = Replacement { summary: Some("s"), kept: &[1] };
+    let (written, report) = write(&session, &kept, Format::ClaudeCode).unwrap();
+    assert_eq!(report.verbatim, 1);
+    let written = String::from_utf8(written).unwrap();
+    assert!(blocks.iter().all(|block| written.contains(&block.to_string())));
+    // What only Anthropic's own models and programs know goes along to Anthropic Messages.
+    let kept = Replacement { summary: None, kept: &[0, 1] };
+    let (request, report) = write(&session, &kept, Format::AnthropicMessages).unwrap();
+    let request = String::from_utf8(request).unwrap();
+    assert_eq!(report.losses.len(), 1, "unsigned reasoning is not sent");
+    for at in [0, 2, 3, 4, 5] {
+        let block: Value = blocks[at].clone();
+        let request: Value = serde_json::from_str(&request).unwrap();
+        assert!(request["messages"][1]["content"].as_array().unwrap().contains(&block), "{block}");
+    }
+}
