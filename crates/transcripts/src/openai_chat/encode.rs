@@ -74,7 +74,7 @@ impl Encoder<'_> {
             Message::Assistant { blocks, .. } => return self.assistant(blocks),
             Message::System { .. } => ("system", Carries::Text),
             Message::User { .. } => ("user", Carries::Media),
-            Message::ToolResult { .. } => ("tool", if self.same { Carries::Media } else { Carries::Text }),
+            Message::ToolResult { .. } => ("tool", self.carries_of_its_own()),
         };
         let mut parts = self.parts(message.blocks().iter(), carries);
         if parts.is_empty() && !message.blocks().is_empty() && message.role() == Role::System {
@@ -98,7 +98,7 @@ impl Encoder<'_> {
     fn assistant(&mut self, blocks: &[Block]) -> Option<Vec<u8>> {
         let is_spoken =
             |block: &&Block| !matches!(block, Block::Refusal { .. } | Block::ToolUse(_) | Block::Thinking(_));
-        let parts = self.parts(blocks.iter().filter(is_spoken), Carries::Text);
+        let parts = self.parts(blocks.iter().filter(is_spoken), self.carries_of_its_own());
         let has_calls = blocks.iter().any(|block| matches!(block, Block::ToolUse(_)));
         let refusals: Vec<&str> = blocks.iter().filter_map(refusal).collect();
         let says_more = has_calls || !refusals.is_empty();
@@ -123,7 +123,13 @@ impl Encoder<'_> {
                 });
             }
         });
-        (self.same || says_more || !parts.is_empty()).then_some(encoded)
+        let thinks = |block: &Block| matches!(block, Block::Thinking(thinking) if !(thinking.thinking.is_empty() && thinking.signature.is_empty()));
+        (says_more || !parts.is_empty() || self.same && blocks.iter().any(thinks)).then_some(encoded)
+    }
+
+    /// What a message of the model or of a tool may hold: text, and in a log of this format what that log had.
+    fn carries_of_its_own(&self) -> Carries {
+        if self.same { Carries::Media } else { Carries::Text }
     }
 
     /// Reasoning goes back only into a log that had it.
