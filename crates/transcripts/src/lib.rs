@@ -3,6 +3,7 @@
 
 mod anthropic;
 mod assembly;
+mod call_arguments;
 mod call_id;
 mod claude_code;
 mod codex;
@@ -21,6 +22,7 @@ mod media;
 mod model;
 mod note;
 mod openai_chat;
+mod openai_parts;
 mod openai_responses;
 mod pi;
 mod read;

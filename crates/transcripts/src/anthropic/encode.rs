@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use epitome_loop::{Block, Message, RawJson, Role, ToolUse};
 
 use super::{CALLER, SIGNATURE};
+use crate::call_arguments;
 use crate::call_id;
 use crate::gemini;
-use crate::json::{Array, Object, Source, Value, array, object, sendable};
+use crate::json::{Array, Object, Source, Value, array, object};
 use crate::loss::{LEFT_OUT, LossKind, Losses};
 use crate::write::Item;
 
@@ -217,19 +218,7 @@ impl Encoder<'_> {
             out.text("type", "tool_use");
             out.text("id", &self.id(&call.id));
             out.text("name", &call.name);
-            match &call.input {
-                None => out.raw("input", b"{}"),
-                Some(input) => {
-                    let input = sendable(input);
-                    let input = input.trim_ascii();
-                    if input.starts_with('{') {
-                        out.raw("input", input.as_bytes());
-                    } else {
-                        self.losses.add(LossKind::Arguments);
-                        out.object("input", |out| out.raw("arguments", input.as_bytes()));
-                    }
-                }
-            }
+            call_arguments::write_object(out, "input", call.input.as_ref(), self.losses);
             match &call.provider_state {
                 Some(caller) if call.provider_state_format == CALLER => {
                     out.raw("caller", caller.as_str().as_bytes());

@@ -7,9 +7,10 @@ use epitome_loop::{Block, Message, Role, SharedText, ToolUse};
 
 use super::blocks::response_text;
 use super::{SIGNATURE, SIGNS_BEFORE, UNNAMED, is_ours};
+use crate::call_arguments;
 use crate::call_id;
 use crate::faults::Faults;
-use crate::json::{Array, Found, Object, Values, array, object, sendable};
+use crate::json::{Array, Found, Object, Values, array, object};
 use crate::loss::{LEFT_OUT, LossKind, Losses};
 use crate::write::Item;
 
@@ -214,19 +215,7 @@ impl Encoder<'_> {
                 out.text("id", &id);
             }
             out.text("name", &call.name);
-            match &call.input {
-                None => out.raw("args", b"{}"),
-                Some(input) => {
-                    let input = sendable(input);
-                    let input = input.trim_ascii();
-                    if input.starts_with('{') {
-                        out.raw("args", input.as_bytes());
-                    } else {
-                        self.losses.add(LossKind::Arguments);
-                        out.object("args", |out| out.raw("arguments", input.as_bytes()));
-                    }
-                }
-            }
+            call_arguments::write_object(out, "args", call.input.as_ref(), self.losses);
         });
         match &call.provider_state {
             Some(signature) if is_ours(&call.provider_state_format) => {

@@ -1,10 +1,10 @@
 //! Content of chat messages: text, or a list of parts.
 
-use epitome_loop::{Audio, Block, Document, Image, Opaque, SharedText, Thinking};
+use epitome_loop::{Block, Opaque, SharedText, Thinking};
 
 use crate::faults::Faults;
 use crate::json::{Kind, Value, raw_json};
-use crate::media;
+use crate::openai_parts::{self, text};
 
 /// The blocks of a content: a string, a list of parts or of strings, one part, or nothing.
 pub(super) fn content(value: Option<Value<'_>>, faults: &mut Faults) -> Vec<Block> {
@@ -54,71 +54,19 @@ fn typed_part(part: Value<'_>, faults: &mut Faults) -> Option<Block> {
     let mapped = if is("text") || is("input_text") || is("output_text") {
         return text(faults.string(words));
     } else if is("refusal") {
-        return text(faults.string(refusal)).map(|block| match block {
-            Block::Text { text } => Block::Refusal { text },
-            other => other,
-        });
+        return openai_parts::refusal(faults.string(refusal));
     } else if is("image_url") {
-        image.and_then(|image| self::image(image, faults))
+        let address = image.and_then(|it| if it.kind() == Kind::String { Some(it) } else { it.get("url") });
+        address.and_then(|address| openai_parts::image(address, faults))
     } else if is("input_audio") {
-        audio.and_then(|audio| self::audio(audio, faults))
+        audio.and_then(|audio| openai_parts::audio(audio, faults))
     } else if is("file") {
-        file.and_then(|file| self::file(file, faults))
+        file.and_then(|file| openai_parts::file(file, faults))
     } else {
         faults.unknown_items += 1;
         None
     };
     Some(mapped.unwrap_or_else(|| opaque(part, kind, faults)))
-}
-
-fn image(image: Value<'_>, faults: &mut Faults) -> Option<Block> {
-    let address = if image.kind() == Kind::String { Some(image) } else { image.get("url") }?;
-    if let Some((media_type, data)) = media::data_address(address) {
-        let media_type = SharedText::from(media_type);
-        return Some(Block::Image(Image { media_type, url: SharedText::default(), data: Some(data) }));
-    }
-    if address.inner().starts_with(b"data:") {
-        faults.invalid_base64 += 1;
-        return None;
-    }
-    let url = faults.string(Some(address)).into();
-    Some(Block::Image(Image { media_type: SharedText::default(), url, data: None }))
-}
-
-fn audio(audio: Value<'_>, faults: &mut Faults) -> Option<Block> {
-    let [data, format] = faults.pick(audio, ["data", "format"]);
-    let Some(data) = media::base64(data?) else {
-        faults.invalid_base64 += 1;
-        return None;
-    };
-    let media_type = format!("audio/{}", faults.string(format)).into();
-    Some(Block::Audio(Audio { media_type, data: Some(data) }))
-}
-
-/// A file by value; one that is only named by an id stays opaque.
-fn file(file: Value<'_>, faults: &mut Faults) -> Option<Block> {
-    let [data, name] = faults.pick(file, ["file_data", "filename"]);
-    let data = data?;
-    let (media_type, data) = match media::data_address(data) {
-        Some(found) => found,
-        None => match media::base64(data) {
-            Some(bytes) => (String::new(), bytes),
-            None => {
-                faults.invalid_base64 += 1;
-                return None;
-            }
-        },
-    };
-    Some(Block::Document(Document {
-        media_type: media_type.into(),
-        name: faults.string(name).into(),
-        data: Some(data),
-        text: SharedText::default(),
-    }))
-}
-
-fn text(text: String) -> Option<Block> {
-    (!text.is_empty()).then(|| Block::text(text))
 }
 
 /// An item kept as it stands.

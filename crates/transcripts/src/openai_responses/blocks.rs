@@ -1,10 +1,10 @@
 //! Content of message items and outputs of calls.
 
-use epitome_loop::{Audio, Block, Document, Image, Opaque, SharedText};
+use epitome_loop::{Block, Opaque};
 
 use crate::faults::Faults;
 use crate::json::{Kind, Value, raw_json};
-use crate::media;
+use crate::openai_parts::{self, text};
 
 /// The blocks of a content or an output: a string, a list of parts, one part, or nothing.
 pub(super) fn content(value: Option<Value<'_>>, faults: &mut Faults) -> Vec<Block> {
@@ -32,16 +32,13 @@ fn part(part: Value<'_>, faults: &mut Faults) -> Option<Block> {
     let mapped = if is("input_text") || is("output_text") || is("text") {
         return text(faults.string(words));
     } else if is("refusal") {
-        return text(faults.string(refusal)).map(|block| match block {
-            Block::Text { text } => Block::Refusal { text },
-            other => other,
-        });
+        return openai_parts::refusal(faults.string(refusal));
     } else if is("input_image") || is("computer_screenshot") {
-        image.and_then(|image| self::image(image, faults))
+        image.and_then(|image| openai_parts::image(image, faults))
     } else if is("input_audio") {
-        audio.and_then(|audio| self::audio(audio, faults))
+        audio.and_then(|audio| openai_parts::audio(audio, faults))
     } else if is("input_file") {
-        file(part, faults)
+        openai_parts::file(part, faults)
     } else if kind.is_none() && stdout.or(stderr).is_some() {
         // What a shell command printed, in the output of a shell call.
         let printed = [faults.string(stdout), faults.string(stderr)];
@@ -51,56 +48,6 @@ fn part(part: Value<'_>, faults: &mut Faults) -> Option<Block> {
         None
     };
     Some(mapped.unwrap_or_else(|| opaque(part, kind, faults)))
-}
-
-/// A picture by address or by value; one that is only named by an id stays opaque.
-fn image(address: Value<'_>, faults: &mut Faults) -> Option<Block> {
-    if let Some((media_type, data)) = media::data_address(address) {
-        let media_type = SharedText::from(media_type);
-        return Some(Block::Image(Image { media_type, url: SharedText::default(), data: Some(data) }));
-    }
-    if address.inner().starts_with(b"data:") {
-        faults.invalid_base64 += 1;
-        return None;
-    }
-    let url = faults.string(Some(address)).into();
-    Some(Block::Image(Image { media_type: SharedText::default(), url, data: None }))
-}
-
-fn audio(audio: Value<'_>, faults: &mut Faults) -> Option<Block> {
-    let [data, format] = faults.pick(audio, ["data", "format"]);
-    let Some(data) = media::base64(data?) else {
-        faults.invalid_base64 += 1;
-        return None;
-    };
-    let media_type = format!("audio/{}", faults.string(format)).into();
-    Some(Block::Audio(Audio { media_type, data: Some(data) }))
-}
-
-/// A file by value; one by address or by id stays opaque.
-fn file(part: Value<'_>, faults: &mut Faults) -> Option<Block> {
-    let [data, name] = faults.pick(part, ["file_data", "filename"]);
-    let data = data?;
-    let (media_type, data) = match media::data_address(data) {
-        Some(found) => found,
-        None => match media::base64(data) {
-            Some(bytes) => (String::new(), bytes),
-            None => {
-                faults.invalid_base64 += 1;
-                return None;
-            }
-        },
-    };
-    Some(Block::Document(Document {
-        media_type: media_type.into(),
-        name: faults.string(name).into(),
-        data: Some(data),
-        text: SharedText::default(),
-    }))
-}
-
-pub(super) fn text(text: String) -> Option<Block> {
-    (!text.is_empty()).then(|| Block::text(text))
 }
 
 /// The kind of an opaque part whose own type does not tell that it is a part.

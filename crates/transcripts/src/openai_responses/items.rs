@@ -9,6 +9,7 @@ use crate::ReadError;
 use crate::faults::Faults;
 use crate::json::{Kind, Value, object, raw_json};
 use crate::openai_chat::{CUSTOM_CALL, arguments};
+use crate::openai_parts;
 
 /// What an item is to a conversation.
 pub(crate) enum Mapped {
@@ -143,7 +144,7 @@ pub(crate) fn map(
 
 /// A user message whose whole content is a string that is no item.
 pub(crate) fn string_message(text: Value<'_>, faults: &mut Faults) -> Message {
-    let blocks: Vec<Block> = blocks::text(faults.string(Some(text))).into_iter().collect();
+    let blocks: Vec<Block> = openai_parts::text(faults.string(Some(text))).into_iter().collect();
     Message::User { blocks: blocks.into() }
 }
 
@@ -242,7 +243,7 @@ fn client_call(item: Value<'_>, kind: Value<'_>, call_id: Value<'_>, faults: &mu
 fn approval(item: Value<'_>, kind: Value<'_>, faults: &mut Faults) -> Message {
     let [request, approve, reason] = faults.pick(item, ["approval_request_id", "approve", "reason"]);
     let refused = approve.is_some_and(|approve| approve.bytes() == b"false");
-    let reason = blocks::text(faults.string(reason)).filter(|_| refused);
+    let reason = openai_parts::text(faults.string(reason)).filter(|_| refused);
     let block = reason.unwrap_or_else(|| opaque_item(item, kind, faults));
     Message::ToolResult {
         blocks: [block].into(),
