@@ -188,7 +188,7 @@ impl Fuzzer {
             );
             println!(
                 "  again, on stable: put it into fuzz/corpus/{name}, then \
-                 cargo test -p epitome-tests --test fuzz_corpus {name}"
+                 cargo test -p epitome-tests --test suite fuzz_corpus::{name}"
             );
         }
     }

@@ -1,0 +1,6 @@
+//! The extractive summarizer, from the outside of the crate.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod extractive_laws;
+mod extractive_rules;

@@ -1,0 +1,16 @@
+//! What holds across the crates.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+
+mod cases;
+mod commands;
+mod conformance;
+mod fuzz_corpus;
+mod no_leak;
+mod policy_docs;
+mod rig_docs;
+mod session_laws;
+mod summary_corpus;
+mod summary_laws;
+mod wire_document;
+mod wire_laws;
