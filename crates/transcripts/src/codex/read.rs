@@ -91,9 +91,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The first header counts: a session that was forked holds that of the older one too.
+    /// The first header counts: a session that was forked holds that of the older one too. One with a payload is no
+    /// header of items that stand by themselves.
     fn meta(&mut self, meta: Value<'a>, record: Value<'a>) {
-        if self.file.header.is_some() {
+        if self.file.header.is_some() || self.file.is_bare {
             return;
         }
         self.file.header = Some(record.range());

@@ -64,7 +64,7 @@ fn is_wrapped(value: Value<'_>) -> bool {
 pub(super) fn record(value: Value<'_>, bare: bool) -> Record<'_> {
     let ([kind, payload], _) = value.pick(["type", "payload"]);
     let is = |name: &str| kind.is_some_and(|kind| kind.is_text(name));
-    let Some(payload) = payload else {
+    let Some(payload) = payload.filter(|payload| payload.is_object()) else {
         return if bare && kind.is_some_and(is_item_kind) { Record::Item(value) } else { Record::Side };
     };
     if is("response_item") {

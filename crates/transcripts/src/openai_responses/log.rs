@@ -181,7 +181,8 @@ fn runs<'a>(records: impl Iterator<Item = Value<'a>>) -> Vec<Conversation<'a>> {
         let reply = reply_of(record);
         let Some(request) = request_of(record) else {
             // Some logs write the reply as a record of its own.
-            let reply = reply.or_else(|| record.has("output").then_some(record));
+            let is_reply = record.get("output").is_some_and(Value::is_array) && !is_item(record);
+            let reply = reply.or_else(|| is_reply.then_some(record));
             if let (Some(place), Some(reply)) = (runs.len().checked_sub(1), reply)
                 && let Some(run) = runs.get_mut(place)
             {
