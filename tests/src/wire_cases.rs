@@ -79,7 +79,7 @@ const NUMBERS: &[u64] = &[
 
 impl WireCases {
     /// How many kinds of content there are.
-    pub const KINDS: usize = 65;
+    pub const KINDS: usize = 67;
 
     /// Makes up inputs from this seed.
     #[must_use]
@@ -168,7 +168,8 @@ impl WireCases {
             4 => {
                 let state = self.provider_state();
                 self.note(if state.is_some() { "block: thinking, state" } else { "block: thinking" });
-                Block::Thinking(Thinking::new(self.text(), self.text(), self.text(), state))
+                let whole = Thinking::new(self.text(), self.text(), self.text(), state);
+                Block::Thinking(if self.below(8) == 0 { self.half_of_a_thought(whole) } else { whole })
             }
             5 | 6 => {
                 let input = (self.below(6) > 0).then(|| self.raw());
@@ -178,7 +179,8 @@ impl WireCases {
                     (Some(_), None) => "block: call",
                     (Some(_), Some(_)) => "block: call, state",
                 });
-                Block::ToolUse(ToolUse::new(self.text(), self.text(), input, state))
+                let whole = ToolUse::new(self.text(), self.text(), input, state);
+                Block::ToolUse(if self.below(8) == 0 { self.half_of_a_call(whole) } else { whole })
             }
             7 if depth == 0 && self.below(200) == 0 => self.deep_result(),
             7 if depth < 5 => {
@@ -202,6 +204,34 @@ impl WireCases {
             block = Block::ToolResult(ToolResult { tool_use_id: "n".into(), content, is_error: false });
         }
         block
+    }
+
+    /// A state without its format, or a format without a state: fields are public, so there are such values.
+    fn half_of_a_call(&mut self, whole: ToolUse) -> ToolUse {
+        self.note("block: half of a call's state");
+        if self.coin() {
+            ToolUse {
+                provider_state: Some(self.raw()),
+                provider_state_format: SharedText::default(),
+                ..whole
+            }
+        } else {
+            ToolUse { provider_state: None, provider_state_format: "f".into(), ..whole }
+        }
+    }
+
+    /// The same, or a signature's format without a signature.
+    fn half_of_a_thought(&mut self, whole: Thinking) -> Thinking {
+        self.note("block: half of a thought's state");
+        match self.below(3) {
+            0 => Thinking {
+                provider_state: Some(self.raw()),
+                provider_state_format: SharedText::default(),
+                ..whole
+            },
+            1 => Thinking { provider_state: None, provider_state_format: "f".into(), ..whole },
+            _ => Thinking { signature: SharedText::default(), signature_format: "f".into(), ..whole },
+        }
     }
 
     fn provider_state(&mut self) -> Option<(RawJson, SharedText)> {

@@ -209,6 +209,9 @@ fn refusal_advice(reason: &RefusalReason) -> &'static str {
         RefusalReason::RetainedTailTooLarge { .. } => {
             "; a smaller --max-summary-tokens, or a model with a larger window, would make room"
         }
+        RefusalReason::RetainedTailOverBytes { .. } => {
+            "; a smaller --max-summary-tokens, or a larger max_request_bytes in the policy, would make room"
+        }
         RefusalReason::SummaryTooLarge(_) => {
             "; it is already small, or a smaller --max-summary-tokens may help"
         }

@@ -250,6 +250,8 @@ pub struct SummaryTooLarge {
 pub enum TooLargeDetail {
     /// It counts as much as the limit or more, so the model has no room to answer.
     AtLimit,
+    /// It has more bytes than the policy allows, so it cannot be sent.
+    OverBytes,
     /// It is not smaller than before.
     NotSmaller,
 }
@@ -260,6 +262,7 @@ impl TooLargeDetail {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::AtLimit => "at_limit",
+            Self::OverBytes => "over_bytes",
             Self::NotSmaller => "not_smaller",
         }
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use crate::{RawJson, SharedBytes, SharedText, Usage};
 
-/// Deepest nesting of tool results inside tool results that any function here accepts.
+/// Deepest nesting of tool results inside tool results that any function here accepts, and that any reader makes.
+///
+/// A value that is built deeper by hand is refused, but dropping it recurses as deep as it is.
 pub const MAX_BLOCK_DEPTH: usize = 128;
 
 /// Who speaks in a message.

@@ -4,9 +4,10 @@
 //! is the reference implementation's and is proven by its vectors; the tail choice must agree with it.
 
 use crate::json_text::{JsonBytes, JsonLength, JsonSink};
-use crate::{Block, Message, RawJson, SharedText, ToolResult, Usage};
+use crate::{Block, MAX_BLOCK_DEPTH, Message, RawJson, SharedText, ToolResult, Usage};
 
-/// Writes the core JSON of a message.
+/// Writes the core JSON of a message. What stands in results that nest deeper than [`MAX_BLOCK_DEPTH`] is left out:
+/// no valid message has it.
 #[must_use]
 pub fn core_json(message: &Message) -> Vec<u8> {
     let mut out = JsonBytes::default();
@@ -34,7 +35,7 @@ fn write_message(out: &mut impl JsonSink, message: &Message) {
     out.plain("\"");
     if !message.blocks().is_empty() {
         out.plain(",\"blocks\":");
-        write_blocks(out, message.blocks());
+        write_blocks(out, message.blocks(), MAX_BLOCK_DEPTH);
     }
     match message {
         Message::User { .. } | Message::System { .. } => {}
@@ -75,18 +76,19 @@ fn write_usage(out: &mut impl JsonSink, usage: &Usage) {
     out.plain("}");
 }
 
-fn write_blocks(out: &mut impl JsonSink, blocks: &[Block]) {
+/// Writes blocks in which results may nest `deeper` times.
+fn write_blocks(out: &mut impl JsonSink, blocks: &[Block], deeper: usize) {
     out.plain("[");
     for (at, block) in blocks.iter().enumerate() {
         if at > 0 {
             out.plain(",");
         }
-        write_block(out, block);
+        write_block(out, block, deeper);
     }
     out.plain("]");
 }
 
-fn write_block(out: &mut impl JsonSink, block: &Block) {
+fn write_block(out: &mut impl JsonSink, block: &Block, deeper: usize) {
     match block {
         Block::Text { text } => {
             out.plain("{\"Text\":");
@@ -153,9 +155,9 @@ fn write_block(out: &mut impl JsonSink, block: &Block) {
         }
         Block::ToolResult(ToolResult { tool_use_id, content, is_error }) => {
             out.plain("{");
-            if !content.is_empty() {
+            if let Some(deeper) = deeper.checked_sub(1).filter(|_| !content.is_empty()) {
                 out.plain("\"content\":");
-                write_blocks(out, content);
+                write_blocks(out, content, deeper);
                 out.plain(",");
             }
             if *is_error {
@@ -210,6 +212,24 @@ mod tests {
         let json = core_json(&message);
         assert_eq!(json.len() as u64, core_json_len(&message));
         assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok());
+    }
+
+    #[test]
+    fn results_are_written_as_deep_as_they_may_nest() {
+        let nested = |levels: usize| {
+            let mut block = Block::text("innermost");
+            for _ in 0..levels {
+                let content = [block].into();
+                block = Block::ToolResult(ToolResult { tool_use_id: "c".into(), content, is_error: false });
+            }
+            String::from_utf8(core_json(&Message::User { blocks: [block].into() })).unwrap()
+        };
+        assert!(nested(MAX_BLOCK_DEPTH).contains("innermost"));
+        for too_deep in [MAX_BLOCK_DEPTH + 1, 2_000] {
+            let json = nested(too_deep);
+            assert!(!json.contains("innermost"));
+            assert_eq!(json.matches("tool_result").count(), MAX_BLOCK_DEPTH + 1);
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use epitome_loop::{
     BasisPoints, CompactionInput, ContextBasis, ContextCounter, ContextLimits, ContextMeasurement,
     InvalidSummary, Message, ModelKey, PressureLevel, RawJson, Request, RequestFingerprint, ResolvedLimits,
     SharedText, Summarizer, SummaryDraft, SummaryRequest, SummaryTooLarge, TextEstimator, TokenCount,
-    Trigger, Usage, ValidPolicy, core_json_len, resolve_context_limits,
+    TooLargeDetail, Trigger, Usage, ValidPolicy, core_json_len, resolve_context_limits,
 };
 use epitome_loopruntime::{
     ConversationSummary, TailCut, Unavailable, judge_landing, landing_level, pressure_level,
@@ -145,16 +145,20 @@ impl Run<'_> {
 
     /// How pressing it is, by tokens and, where the policy sets a limit, by bytes.
     fn pressure(&self, measurement: &ContextMeasurement) -> PressureLevel {
-        if self.policy.max_request_bytes().is_some_and(|limit| self.request_bytes() > limit) {
+        if self.is_over_bytes(self.request_bytes(&self.session.messages)) {
             return PressureLevel::HardLimit;
         }
         // One session seen once has no level before.
         pressure_level(PressureLevel::Unknown, measurement.occupancy(), self.policy.trigger())
     }
 
-    fn request_bytes(&self) -> u64 {
+    fn request_bytes(&self, messages: &[Message]) -> u64 {
         let tools = self.session.tools.iter().map(|tool| tool.as_str().len() as u64);
-        tools.chain(self.session.messages.iter().map(core_json_len)).sum()
+        tools.chain(messages.iter().map(core_json_len)).sum()
+    }
+
+    fn is_over_bytes(&self, bytes: u64) -> bool {
+        self.policy.max_request_bytes().is_some_and(|limit| bytes > limit)
     }
 
     async fn compact(&self, before: &ContextMeasurement) -> Result<Compaction, RefusalReason> {
@@ -177,11 +181,19 @@ impl Run<'_> {
         if !keeping.replaces_any(&head, lead + derived_prefix) {
             return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
         }
-        let (summary, draft) = self.summarize(head, lead + derived_prefix).await?;
+        let max_bytes = self.policy.max_request_bytes().map(|limit| {
+            // Half of what is left: in a request, markup takes more bytes than in a text.
+            let left = limit.saturating_sub(self.request_bytes(&keeping.messages_at(&kept)));
+            usize::try_from(left / 2).unwrap_or(usize::MAX)
+        });
+        let (summary, draft) = self.summarize(head, lead + derived_prefix, max_bytes).await?;
         let mut rebuilt = keeping.messages_at(&kept);
         rebuilt.insert(leading_system(&rebuilt), Message::user(summary.raw().clone()));
+        let is_over_bytes = self.is_over_bytes(self.request_bytes(&rebuilt));
         let after = self.measure(rebuilt.into()).await.map_err(RefusalReason::ContextCountFailed)?;
-        let landing = judge_landing(before, &after, self.policy.trigger()).map_err(|detail| {
+        let landing = judge_landing(before, &after, self.policy.trigger());
+        let landing = if is_over_bytes { landing.and(Err(TooLargeDetail::OverBytes)) } else { landing };
+        let landing = landing.map_err(|detail| {
             RefusalReason::SummaryTooLarge(SummaryTooLarge { measurement: after.clone(), detail })
         })?;
         Ok(Compaction {
@@ -210,11 +222,9 @@ impl Run<'_> {
         cutting: &Cutting<'_>,
         keeping: &Keeping<'_>,
     ) -> Result<TailCut, RefusalReason> {
-        let limit = self.limits.input_limit.get();
-        let summary = self.policy.max_summary_tokens().get();
-        let level = landing_level(self.policy.trigger());
-        let target = share_of(limit, level);
-        let fixed = self.count_kept(None, keeping).await?;
+        let limit = self.room(BasisPoints::FULL_SCALE);
+        let target = self.room(landing_level(self.policy.trigger()));
+        let fixed = self.size_kept(None, keeping).await?;
         let mut budget = cutting.wanted();
         let mut fitting = None;
         loop {
@@ -226,68 +236,85 @@ impl Run<'_> {
                 budget /= 2;
                 continue;
             };
-            let tail = self.count_kept(Some(cut), keeping).await?;
-            if retained_tail_fits(tail, summary, target) {
+            let tail = self.size_kept(Some(cut), keeping).await?;
+            if target.holds(tail) {
                 return Ok(cut);
             }
-            if retained_tail_fits(tail, summary, limit) {
+            if limit.holds(tail) {
                 fitting = Some(cut);
             }
             if budget <= 1 {
                 break;
             }
             // Scale by what the last tail really took; at least halve, so that this ends soon.
-            let room = target.saturating_sub(fixed).saturating_sub(summary);
-            let taken = tail.saturating_sub(fixed).max(1);
+            let room = target.tokens.saturating_sub(fixed.tokens).saturating_sub(target.summary_tokens);
+            let taken = tail.tokens.saturating_sub(fixed.tokens).max(1);
             let scaled = u128::from(budget) * u128::from(room) / u128::from(taken);
             budget = u64::try_from(scaled).unwrap_or(u64::MAX).min(budget / 2);
         }
         if let Some(cut) = cutting.newest_results()
-            && retained_tail_fits(self.count_kept(Some(cut), keeping).await?, summary, target)
+            && target.holds(self.size_kept(Some(cut), keeping).await?)
         {
             return Ok(cut);
         }
         // The newest exchange alone may be too much for a low landing; then it is summarized with the rest.
         let smallest = cutting.smallest();
-        let tail = self.count_kept(smallest, keeping).await?;
+        let tail = self.size_kept(smallest, keeping).await?;
         match (smallest, fitting) {
-            (Some(cut), _) if retained_tail_fits(tail, summary, target) => Ok(cut),
+            (Some(cut), _) if target.holds(tail) => Ok(cut),
             (_, Some(cut)) => Ok(cut),
-            (Some(cut), None) if retained_tail_fits(tail, summary, limit) => Ok(cut),
+            (Some(cut), None) if limit.holds(tail) => Ok(cut),
             _ => Err(self.too_large(tail, smallest, keeping).await?),
+        }
+    }
+
+    /// The room up to a level.
+    fn room(&self, level: BasisPoints) -> Room {
+        Room {
+            tokens: share_of(self.limits.input_limit.get(), level),
+            bytes: self.policy.max_request_bytes().map(|limit| share_of(limit, level)),
+            summary_tokens: self.policy.max_summary_tokens().get(),
         }
     }
 
     /// Why the smallest that can be kept is too large: the pins, where it would fit without them.
     async fn too_large(
         &self,
-        tail: u64,
+        tail: Size,
         smallest: Option<TailCut>,
         keeping: &Keeping<'_>,
     ) -> Result<RefusalReason, RefusalReason> {
-        let (limit, summary) = (self.limits.input_limit.get(), self.policy.max_summary_tokens().get());
-        let without = self.count_kept(smallest, &keeping.without_pins()).await?;
-        if !keeping.pinned.kept.is_empty() && retained_tail_fits(without, summary, limit) {
+        let limit = self.room(BasisPoints::FULL_SCALE);
+        let without = self.size_kept(smallest, &keeping.without_pins()).await?;
+        let (input_limit, max_summary_tokens) = (self.limits.input_limit, self.policy.max_summary_tokens());
+        if !keeping.pinned.kept.is_empty() && limit.holds(without) && !limit.holds_tokens(tail) {
+            let needed = tail.tokens.saturating_add(limit.summary_tokens).saturating_add(1);
             return Ok(RefusalReason::PinnedTooLarge {
-                pinned_tokens: TokenCount(tail.saturating_sub(without)),
-                over: TokenCount(tail.saturating_add(summary).saturating_add(1).saturating_sub(limit)),
-                max_summary_tokens: self.policy.max_summary_tokens(),
-                input_limit: self.limits.input_limit,
+                pinned_tokens: TokenCount(tail.tokens.saturating_sub(without.tokens)),
+                over: TokenCount(needed.saturating_sub(limit.tokens)),
+                max_summary_tokens,
+                input_limit,
             });
         }
-        Ok(RefusalReason::RetainedTailTooLarge {
-            tail_tokens: TokenCount(tail),
-            max_summary_tokens: self.policy.max_summary_tokens(),
-            input_limit: self.limits.input_limit,
+        Ok(match self.policy.max_request_bytes() {
+            Some(max_request_bytes) if limit.holds_tokens(tail) => {
+                RefusalReason::RetainedTailOverBytes { tail_bytes: tail.bytes, max_request_bytes }
+            }
+            _ => RefusalReason::RetainedTailTooLarge {
+                tail_tokens: TokenCount(tail.tokens),
+                max_summary_tokens,
+                input_limit,
+            },
         })
     }
 
-    /// Counts the request without what a cut summarizes, and without a summary; without a cut, everything
+    /// Measures the request without what a cut summarizes, and without a summary; without a cut, everything
     /// but the conversation.
-    async fn count_kept(&self, cut: Option<TailCut>, keeping: &Keeping<'_>) -> Result<u64, RefusalReason> {
+    async fn size_kept(&self, cut: Option<TailCut>, keeping: &Keeping<'_>) -> Result<Size, RefusalReason> {
         let kept = keeping.messages_at(&keeping.kept(cut));
+        let bytes = self.policy.max_request_bytes().map_or(0, |_| self.request_bytes(&kept));
         let measured = self.measure(kept.into()).await.map_err(RefusalReason::ContextCountFailed)?;
-        Ok(measured.input_tokens.get())
+        Ok(Size { tokens: measured.input_tokens.get(), bytes })
     }
 
     /// Summarizes what lies before the kept tail, and proves the summary before anybody may use it. A user
@@ -296,6 +323,7 @@ impl Run<'_> {
         &self,
         head: Vec<usize>,
         derived_until: usize,
+        max_bytes: Option<usize>,
     ) -> Result<(ConversationSummary, SummaryDraft), RefusalReason> {
         let previous = self.session.earlier.as_ref().and_then(|earlier| earlier.sections.clone());
         // A typed earlier summary goes in as such; its message would only say the same again.
@@ -315,7 +343,7 @@ impl Run<'_> {
             previous,
             instructions: self.session.instructions.clone(),
             max_tokens: input.max_summary_tokens(),
-            max_bytes: None,
+            max_bytes,
             estimator: self.ports.estimator.clone(),
         };
         let draft = self.ports.summarizer.summarize(request).await.map_err(RefusalReason::ExecutionFailed)?;
@@ -337,6 +365,34 @@ fn prove(
     let proven =
         validate_result(RunResult { output, usage: Some(usage) }, &ResultTerms::of(input, u64::MAX))?;
     Ok(proven.summary)
+}
+
+/// What a request takes.
+#[derive(Clone, Copy)]
+struct Size {
+    tokens: u64,
+    bytes: u64,
+}
+
+/// What a request with a summary may take.
+struct Room {
+    tokens: u64,
+    bytes: Option<u64>,
+    summary_tokens: u64,
+}
+
+impl Room {
+    /// Whether a request and a summary of the largest size stay below.
+    fn holds(&self, kept: Size) -> bool {
+        // A token is four bytes or so. The summarizer is told how many bytes are left, so a quarter is enough.
+        let summary = self.summary_tokens.saturating_mul(4);
+        let has_room = |limit: u64| kept.bytes.saturating_add(summary.min(limit / 4)) <= limit;
+        self.holds_tokens(kept) && self.bytes.is_none_or(has_room)
+    }
+
+    fn holds_tokens(&self, kept: Size) -> bool {
+        retained_tail_fits(kept.tokens, self.summary_tokens, self.tokens)
+    }
 }
 
 /// The share of a limit that a level stands for, rounded down.

@@ -97,6 +97,17 @@ pub enum RefusalReason {
         /// The room for input.
         input_limit: TokenCount,
     },
+    /// The tail leaves no room for a summary in the bytes that a request may have.
+    #[error(
+        "the kept part takes {tail_bytes} bytes, which leaves no room for a summary in the {max_request_bytes} that \
+         a request may have"
+    )]
+    RetainedTailOverBytes {
+        /// What the kept part of the request takes, system messages and tools included.
+        tail_bytes: u64,
+        /// The policy's limit.
+        max_request_bytes: u64,
+    },
     /// A pinned message is not there, or stems from an earlier summary, whose place the new one takes.
     #[error("message {message} cannot be pinned: it is not there, or is an earlier summary")]
     PinInvalid {
@@ -139,7 +150,9 @@ impl RefusalReason {
             Self::Unavailable(_) | Self::Input(_) | Self::TailInvalid(_) | Self::PinInvalid { .. } => {
                 "unavailable"
             }
-            Self::RetainedTailTooLarge { .. } | Self::PinnedTooLarge { .. } => "retained_tail_too_large",
+            Self::RetainedTailTooLarge { .. }
+            | Self::RetainedTailOverBytes { .. }
+            | Self::PinnedTooLarge { .. } => "retained_tail_too_large",
             Self::ExecutionFailed(_) => "execution_failed",
             Self::InvalidSummary(_) => "invalid_summary",
             Self::SummaryTooLarge(_) => "summary_too_large",
@@ -157,6 +170,7 @@ impl RefusalReason {
             Self::TailInvalid(_) => Some("tail_invalid"),
             Self::PinInvalid { .. } => Some("pin_invalid"),
             Self::PinnedTooLarge { .. } => Some("pinned"),
+            Self::RetainedTailOverBytes { .. } => Some("bytes"),
             Self::InvalidSummary(fault) => Some(fault.reason.as_str()),
             Self::SummaryTooLarge(fault) => Some(fault.detail.as_str()),
             _ => None,

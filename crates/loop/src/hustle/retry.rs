@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::{Cause, CauseKind, HustleReason, HustleStage, ToolResponseFault};
+use super::{Cause, CauseKind, HustleReason, HustleStage, OutputFault, ToolResponseFault};
 use crate::InvalidSummaryReason;
 
 /// Whether a hustle may run twice. The numbers are part of durable records.
@@ -107,6 +107,11 @@ pub fn retry_class(cause: Option<&Cause>) -> RetryClass {
     let Some(cause) = cause.filter(|cause| !cause.has_ended()) else {
         return RetryClass::None;
     };
+    // A refusal, and an identity that does not fit, are answers: asking again does not mend them, whatever else failed.
+    let refused = cause.iter().any(|kind| kind == CauseKind::Output(Some(OutputFault::Refused)));
+    if refused || cause.invalid_summary().is_some_and(|reason| retry_correction(reason).is_none()) {
+        return RetryClass::None;
+    }
     let network = cause.iter().any(|kind| kind == CauseKind::Network);
     if network || api_error(cause).is_some_and(|(status, _)| is_transient(status)) {
         return RetryClass::TransientInference;
@@ -115,12 +120,10 @@ pub fn retry_class(cause: Option<&Cause>) -> RetryClass {
         CauseKind::ToolResponse(fault) => Some(fault),
         _ => None,
     });
-    // An identity that does not fit is never repaired by asking again, whoever marked it.
-    let safe = cause.invalid_summary().is_none_or(|reason| retry_correction(reason).is_some());
     let mut kinds = cause.iter();
     let marked =
         matches!((kinds.next(), kinds.next()), (Some(CauseKind::Output(_)), Some(CauseKind::Malformed)));
-    if safe && (tool_fault == Some(ToolResponseFault::InvalidTerminal) || marked) {
+    if tool_fault == Some(ToolResponseFault::InvalidTerminal) || marked {
         RetryClass::RecoverableAnswer
     } else {
         RetryClass::None
@@ -236,6 +239,20 @@ mod tests {
             decide_retry(&RetryQuestion { ended: true, ..ask(&transient(None)) }),
             RetryDecision::Stop
         );
+    }
+
+    #[test]
+    fn what_the_model_has_answered_is_not_asked_again_whatever_else_failed() {
+        let network = || Cause::new(CauseKind::Network);
+        for answer in [
+            CauseKind::Output(Some(OutputFault::Refused)),
+            CauseKind::InvalidSummary(InvalidSummaryReason::Identity),
+        ] {
+            for several in [[network(), Cause::new(answer)], [Cause::new(answer), network()]] {
+                assert_eq!(retry_class(Some(&Cause::several(several))), RetryClass::None);
+            }
+        }
+        assert_eq!(retry_class(Some(&network())), RetryClass::TransientInference);
     }
 
     #[test]

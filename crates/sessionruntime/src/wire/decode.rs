@@ -2,7 +2,7 @@
 //!
 //! One pass. What is wrong inside the transcript or with an identity's text does not end the pass: the rest
 //! of the document is still looked at, because a document that is no JSON, or has wrong keys, is refused for
-//! that whatever else is wrong with it. So the answer does not depend on the order of the keys.
+//! that whatever else is wrong with it. So which part is named does not depend on the order of the keys.
 
 use std::sync::Arc;
 

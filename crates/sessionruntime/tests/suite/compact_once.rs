@@ -335,9 +335,46 @@ fn every_refusal_has_its_reason() {
 
 #[test]
 fn a_request_over_its_byte_limit_is_compacted_although_its_tokens_fit() {
+    for (turns, limit) in [(10, 1_000), (60, 2_000), (60, 5_000)] {
+        let messages = talk(turns);
+        let mut setup = Setup::new(messages.clone(), 1_000_000);
+        setup.policy.keep_recent = Some(KeepRecent { segments: u64::MAX, tokens: TokenCount(100_000) });
+        setup.policy.max_request_bytes = Some(limit);
+        let (done, asked) = setup.compacted();
+        let kept: u64 = done.kept.iter().map(|&at| core_json_len(&messages[at])).sum();
+        let summary = core_json_len(&Message::user(done.summary.raw().clone()));
+        assert!(kept + summary <= limit, "{kept} and {summary} of {limit}");
+        assert!(asked.max_bytes.is_some_and(|most| most as u64 * 2 <= limit - kept));
+    }
+}
+
+#[test]
+fn a_request_that_stays_over_its_byte_limit_is_refused() {
     let mut setup = Setup::new(talk(10), 100_000);
-    setup.policy.max_request_bytes = Some(1_000);
-    setup.compacted();
+    setup.policy.max_request_bytes = Some(150);
+    assert_eq!(setup.refused().detail(), Some("bytes"));
+    let mut setup = Setup::new(talk(10), 100_000);
+    setup.policy.max_request_bytes = Some(900);
+    setup.policy.max_summary_tokens = TokenCount(120);
+    // Markup takes more bytes in a request than in a text.
+    setup.answer = Ok(sections(&"&".repeat(40)));
+    assert_eq!(setup.refused().detail(), Some("over_bytes"));
+}
+
+#[test]
+fn results_that_nest_too_deep_are_refused_whatever_is_measured() {
+    let mut block = Block::text("innermost");
+    for _ in 0..3_000 {
+        block = Block::ToolResult(ToolResult {
+            tool_use_id: "c".into(),
+            content: [block].into(),
+            is_error: false,
+        });
+    }
+    let mut setup = Setup::new(vec![Message::User { blocks: [block].into() }], 100);
+    setup.session.demand = Demand::Manual;
+    setup.policy.max_request_bytes = Some(10);
+    assert_eq!(setup.refused().as_str(), "unavailable");
 }
 
 #[test]

@@ -193,6 +193,10 @@ impl<'a> Gather<'a> {
     }
 
     fn user(&mut self, at: usize, record: &Record) {
+        if record.kind == RecordKind::OtherRole {
+            // Whatever it holds answers nothing.
+            return self.units.push(Some(Unit::User(at)));
+        }
         let ids = self.results_of(at);
         let calls: Vec<Option<Call>> =
             ids.iter().map(|id| self.open.get_mut(id).and_then(VecDeque::pop_front)).collect();

@@ -72,7 +72,7 @@ impl Encoder<'_> {
     fn message(&mut self, message: &Message) -> Option<Vec<u8>> {
         let (role, carries) = match message {
             Message::Assistant { blocks, .. } => return self.assistant(blocks),
-            Message::System { .. } => ("system", Carries::Text),
+            Message::System { .. } => ("system", self.carries_of_its_own()),
             Message::User { .. } => ("user", Carries::Media),
             Message::ToolResult { .. } => ("tool", self.carries_of_its_own()),
         };
@@ -127,7 +127,7 @@ impl Encoder<'_> {
         (says_more || !parts.is_empty() || self.same && blocks.iter().any(thinks)).then_some(encoded)
     }
 
-    /// What a message of the model or of a tool may hold: text, and in a log of this format what that log had.
+    /// What a message that is not the user's may hold: text, and in a log of this format what that log had.
     fn carries_of_its_own(&self) -> Carries {
         if self.same { Carries::Media } else { Carries::Text }
     }
