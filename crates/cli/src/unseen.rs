@@ -1,7 +1,7 @@
 //! What a request carries that is not in the file: as the user states it, or as the provider's figure shows.
 
 use epitome_loop::{Request, TokenCount};
-use epitome_sessionruntime::{ReportedContext, recognize_earlier_summary, unseen_by_report};
+use epitome_sessionruntime::{ReportedContext, unseen_by_report};
 use epitome_transcripts::Session;
 use serde::Serialize;
 
@@ -30,17 +30,14 @@ pub(crate) enum UnseenSource {
 }
 
 impl Unseen {
-    /// What the user states outranks the provider's figure. A figure for another model, or from before an
-    /// earlier compaction, says nothing.
+    /// What the user states outranks the provider's figure. A figure for another model says nothing; one from
+    /// before an earlier compaction is none that the session reports.
     pub(crate) fn of(args: &SessionArgs, session: &Session, target: &Target) -> Result<Self, Failure> {
         if let Some(tokens) = args.unseen {
             return Ok(Self { tokens, source: UnseenSource::Stated });
         }
         let other_model = session.model().is_some_and(|model| model.model != target.model.model);
-        let Some(usage) = session
-            .reported_usage()
-            .filter(|_| !other_model && recognize_earlier_summary(session.messages()).is_none())
-        else {
+        let Some(usage) = session.reported_usage().filter(|_| !other_model) else {
             return Ok(Self { tokens: 0, source: UnseenSource::Unknown });
         };
         let request = Request {

@@ -319,3 +319,55 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     }
     files
 }
+
+/// What a provider reported for an answer, written behind what each agent records of it.
+fn with_report(agent: &str, session: &str, tokens: u64) -> String {
+    match agent {
+        "claude-code" => session.replace(
+            "\"model\":\"claude-sonnet-4-5\",",
+            &format!("\"model\":\"claude-sonnet-4-5\",\"usage\":{{\"input_tokens\":{tokens},\"output_tokens\":1}},"),
+        ),
+        "pi" => session.replace(
+            "\"provider\":\"anthropic\",\"model\"",
+            &format!(
+                "\"usage\":{{\"input\":{tokens},\"output\":1,\"cacheRead\":0,\"cacheWrite\":0}},\"provider\":\"anthropic\",\"model\""
+            ),
+        ),
+        _ => format!(
+            "{session}{{\"timestamp\":\"2026-01-05T11:00:00.000Z\",\"type\":\"event_msg\",\"payload\":{{\"type\":\"token_count\",\"info\":{{\"last_token_usage\":{{\"input_tokens\":{tokens},\"output_tokens\":1}}}}}}}}\n"
+        ),
+    }
+}
+
+#[test]
+fn a_figure_from_before_our_compaction_is_void_and_a_newer_one_counts() {
+    for (agent, path, session) in
+        [("claude-code", CLAUDE, claude(30)), ("pi", PI, pi(30)), ("codex", CODEX, codex(30))]
+    {
+        let mut home = Home::new();
+        home.add(path, &with_report(agent, &session, 40_000));
+        let report = home.json(&["measure", "--latest", agent]);
+        assert_eq!(report["unseen_source"], "reported", "{agent}");
+        let out = home.path().join("here/out.jsonl");
+        let compact = ["compact", "--latest", agent, "--force", "--quiet", "--out", "out.jsonl"];
+        let compacted = home.run(&compact);
+        assert_eq!(compacted.status.code(), Some(0), "{agent}: {}", stderr(&compacted));
+        let report = home.json(&["measure", "out.jsonl"]);
+        assert_eq!(report["unseen_source"], "unknown", "{agent}");
+        assert!(report["measurement"]["tokens"].as_u64().unwrap() < 20_000, "{agent}: {report}");
+
+        let whole = with_report(agent, &session.replace("2026-01-05", "2026-01-06"), 50_000);
+        let opening = whole.lines().take_while(|line| !line.contains("Go on with step 0.")).count();
+        let mut further: String = whole.lines().skip(opening).map(|line| format!("{line}\n")).collect();
+        for turn in 0..30 {
+            for name in ["u", "a", "m"] {
+                further = further.replace(&format!("\"{name}{turn}\""), &format!("\"{name}-{turn}\""));
+            }
+        }
+        let compacted = fs::read_to_string(&out).unwrap();
+        fs::write(&out, compacted + &further).unwrap();
+        let report = home.json(&["measure", "out.jsonl"]);
+        assert_eq!(report["unseen_source"], "reported", "{agent}");
+        assert!(report["measurement"]["tokens"].as_u64().unwrap() >= 50_000, "{agent}: {report}");
+    }
+}

@@ -62,7 +62,7 @@ pub(crate) fn reply_message(
         return Ok(());
     };
     let blocks: Vec<Block> = blocks::content(Some(content), &mut into.faults);
-    let usage = usage.and_then(self::usage);
+    let usage = usage.and_then(|usage| self::usage(usage, ran_tools(&blocks)));
     let index = into.len();
     // A reply has keys that no request may have; its content goes back as it stands.
     let message = Message::Assistant { blocks: blocks.into(), usage };
@@ -164,13 +164,13 @@ fn compacted(message: Value<'_>, faults: &mut Faults) -> Vec<Message> {
 }
 
 /// What one request took. Where the provider ran tools in a loop, the numbers are sums over that loop and
-/// say nothing about the context, unless each iteration is listed.
-pub(crate) fn usage(usage: Value<'_>) -> Option<Usage> {
+/// say nothing about the context, unless each iteration is listed. `says_loop` is whether the answer shows it.
+pub(crate) fn usage(usage: Value<'_>, says_loop: bool) -> Option<Usage> {
     let last = usage.get("iterations").and_then(|list| list.elements().last());
-    let looped = usage
+    let counts_loop = usage
         .get("server_tool_use")
         .is_some_and(|used| used.fields().any(|(_, count)| count.number().is_some_and(|count| count > 0)));
-    if last.is_none() && looped {
+    if last.is_none() && (says_loop || counts_loop) {
         return None;
     }
     let ([input, output, read, written], _) = last.unwrap_or(usage).pick([
@@ -186,5 +186,14 @@ pub(crate) fn usage(usage: Value<'_>) -> Option<Usage> {
         cache_read: number(read),
         cache_creation: number(written),
         reasoning: TokenCount::ZERO,
+    })
+}
+
+/// Whether blocks of an answer show that the provider ran tools while it answered: calls of its own, or results of
+/// calls of the answer before.
+pub(crate) fn ran_tools(content: &[Block]) -> bool {
+    content.iter().any(|block| {
+        matches!(block, Block::Opaque(item)
+            if matches!(&*item.kind, "server_tool_use" | "mcp_tool_use") || item.kind.ends_with("_tool_result"))
     })
 }

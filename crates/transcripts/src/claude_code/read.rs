@@ -129,14 +129,19 @@ impl<'a> Reader<'a, '_> {
     /// A message of the model: the blocks of all its records, and what the provider reported, once.
     fn model(&mut self, lines: &[usize]) {
         let mut blocks: Vec<Block> = Vec::new();
-        let mut usage = None;
+        let mut reports = Vec::new();
         for at in lines {
             let Some(message) = self.message(*at) else { continue };
             let faults = &mut self.into.faults;
             let [content, reported] = faults.pick(message, ["content", "usage"]);
             blocks.extend(anthropic::content(content, faults));
-            usage = reported.and_then(anthropic::usage).filter(|usage| *usage != Usage::default()).or(usage);
+            reports.extend(reported);
         }
+        let ran_tools = anthropic::ran_tools(&blocks);
+        let reported = |value: &Value<'_>| {
+            anthropic::usage(*value, ran_tools).filter(|usage| *usage != Usage::default())
+        };
+        let usage = reports.iter().rev().find_map(reported);
         let Some(&first) = lines.first() else { return };
         if blocks.is_empty() {
             self.into.faults = Faults::default();
@@ -202,7 +207,7 @@ impl<'a> Reader<'a, '_> {
         if !listed && turns.and_then(Value::number) != Some(1) {
             return;
         }
-        let reported = anthropic::usage(usage).filter(|usage| *usage != Usage::default());
+        let reported = anthropic::usage(usage, false).filter(|usage| *usage != Usage::default());
         if let Some(usage) = reported {
             self.into.reported = Some((index, usage));
         }

@@ -11,3 +11,4 @@ mod goldens;
 mod laws;
 mod openai_items;
 mod pi;
+mod usage;
