@@ -116,6 +116,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "tempfile",
             "thiserror",
             "tokio",
+            "unicode-width",
         ]),
     },
     Layer { name: "epitome-tests", ours: Any, outside: Any },

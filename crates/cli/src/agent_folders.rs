@@ -156,7 +156,8 @@ impl Walk<'_> {
 
     fn entry(&mut self, entry: &DirEntry, depth: usize) {
         let name = entry.file_name();
-        let Some(name) = name.to_str() else { return };
+        // A name that is no text is looked at all the same; an agent's marks in it are.
+        let name = &*name.to_string_lossy();
         let is_session = depth == self.depth() && self.is_session(name);
         let is_folder = depth < self.depth() && self.is_folder(name, depth);
         if !is_session && !is_folder {

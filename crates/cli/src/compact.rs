@@ -22,7 +22,8 @@ use crate::output::Destination;
 use crate::pins::{self, Pin};
 use crate::profile::{for_compaction, for_session};
 use crate::report::{
-    BandReport, MeasurementReport, VERSION, emphasis, level_name, listed, printable, tokens, write_json,
+    BandReport, MeasurementReport, VERSION, emphasis, harmless, level_name, listed, printable, tokens,
+    write_json,
 };
 use crate::target::Target;
 use crate::unseen::{Unseen, UnseenSource};
@@ -356,7 +357,7 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
     }
     match &report.written {
         Some(WrittenReport { file, format, bytes, left_out }) => {
-            let file = file.as_deref().map_or("standard output".to_owned(), printable);
+            let file = file.as_deref().map_or("standard output".to_owned(), harmless);
             writeln!(out, "wrote     {} ({format}, {} bytes)", emphasis(file), tokens(*bytes as u64))?;
             left_out.iter().try_for_each(|loss| writeln!(out, "left out  {loss}"))
         }

@@ -15,7 +15,7 @@ use thiserror::Error;
 use crate::agent_folders::Agent;
 use crate::pins::PinError;
 use crate::profile::HUSTLE;
-use crate::report::{VERSION, print_json, printable};
+use crate::report::{VERSION, harmless, print_json};
 
 /// A failure of a command. Paths are the user's own words; nothing of a session's content is in a message.
 #[derive(Debug, Error)]
@@ -222,5 +222,5 @@ fn refusal_advice(reason: &RefusalReason) -> &'static str {
 
 /// A path as it may be shown.
 fn shown(path: &Path) -> String {
-    printable(&path.display().to_string())
+    harmless(&path.display().to_string())
 }

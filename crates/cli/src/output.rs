@@ -77,6 +77,13 @@ impl Destination {
 }
 
 fn write_file(path: &Path, permissions: Option<&Permissions>, bytes: &[u8]) -> io::Result<()> {
+    write_through(path, permissions, bytes, MOST_LINKS)
+}
+
+/// So many links may lead from one to the next, as systems have it.
+const MOST_LINKS: u8 = 40;
+
+fn write_through(path: &Path, permissions: Option<&Permissions>, bytes: &[u8], links: u8) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(there) if there.is_file() => {
             // Through a link, so that the link stays one.
@@ -86,12 +93,23 @@ fn write_file(path: &Path, permissions: Option<&Permissions>, bytes: &[u8]) -> i
             let mut target: File = OpenOptions::new().write(true).open(path)?;
             target.write_all(bytes)
         }
-        Err(_) => replace(path, permissions, bytes),
+        // What a link leads to may not be there yet; then it is made, and the link stays one.
+        Err(_) => match (fs::read_link(path), links.checked_sub(1)) {
+            (Ok(target), Some(links)) => {
+                let target = path.parent().unwrap_or(Path::new("")).join(target);
+                write_through(&target, permissions, bytes, links)
+            }
+            (Ok(_), None) => Err(io::Error::other("too many links lead from one to the next")),
+            (Err(_), _) => replace(path, permissions, bytes),
+        },
     }
 }
 
 fn replace(path: &Path, permissions: Option<&Permissions>, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "its folder is not there"));
+    }
     // The error would name the file beside the target, which means nothing to the user.
     let plain = |fault: io::Error| io::Error::from(fault.kind());
     let mut file = tempfile::Builder::new().prefix(".epitome-").tempfile_in(folder).map_err(plain)?;

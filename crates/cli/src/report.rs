@@ -1,6 +1,6 @@
 //! How results are shown: to people with words, numbers and bars, to machines as JSON.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use anstyle::{AnsiColor, Style};
 use epitome_counters::ErrorBand;
@@ -149,15 +149,24 @@ pub(crate) fn listed(lines: &[String]) -> impl Iterator<Item = std::borrow::Cow<
 /// Text of a session or a path as it may be shown: short, and with nothing that a terminal would obey.
 pub(crate) fn printable(text: &str) -> String {
     const LONGEST: usize = 200;
-    let mut shown: String = text
-        .chars()
-        .take(LONGEST)
-        .map(|character| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character })
-        .collect();
-    if text.chars().nth(LONGEST).is_some() {
-        shown.push('…');
+    let short = text.char_indices().nth(LONGEST).and_then(|(end, _)| text.get(..end));
+    match short {
+        Some(short) => harmless(short) + "…",
+        None => harmless(text),
     }
-    shown
+}
+
+/// The whole text, with nothing that a terminal would obey.
+pub(crate) fn harmless(text: &str) -> String {
+    text.chars().map(|at| if is_obeyed(at) { char::REPLACEMENT_CHARACTER } else { at }).collect()
+}
+
+/// Whether a character does something to a terminal or to the order of what it shows, or cannot be seen at all.
+fn is_obeyed(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
+            | '\u{feff}')
 }
 
 /// A number with its thousands set apart.
@@ -186,8 +195,16 @@ pub(crate) fn print_json(report: &impl Serialize) -> Result<(), Failure> {
 
 /// Writes a JSON report and a line break.
 pub(crate) fn write_json(out: &mut impl std::io::Write, report: &impl Serialize) -> std::io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, report)?;
-    writeln!(out)
+    // What a terminal would obey stands in strings alone, where it can be escaped.
+    let mut escaped = String::new();
+    for character in serde_json::to_string_pretty(report)?.chars() {
+        if character.is_ascii() || !is_obeyed(character) {
+            escaped.push(character);
+        } else {
+            let _infallible = write!(escaped, "\\u{:04x}", u32::from(character));
+        }
+    }
+    writeln!(out, "{escaped}")
 }
 
 #[cfg(test)]
@@ -206,6 +223,17 @@ mod tests {
         assert_eq!(plain(0, 0), "");
         assert_eq!(printable("gpt\u{1b}]0;x\u{7}\n"), "gpt\u{fffd}]0;x\u{fffd}\u{fffd}");
         assert_eq!(printable(&"x".repeat(500)).chars().count(), 201);
+        assert_eq!(printable("a\u{202e}b\u{2028}c\u{200b}"), "a\u{fffd}b\u{fffd}c\u{fffd}");
+        assert_eq!(printable("שלום \u{1f469}\u{200d}\u{1f680}"), "שלום \u{1f469}\u{200d}\u{1f680}");
+    }
+
+    #[test]
+    fn json_holds_nothing_that_a_terminal_would_obey() {
+        let text = "é \u{9b}2J \u{202e} \u{1f680}\n";
+        let mut json = Vec::new();
+        write_json(&mut json, &text).unwrap();
+        assert_eq!(serde_json::from_slice::<String>(&json).unwrap(), text);
+        assert_eq!(String::from_utf8(json).unwrap(), "\"é \\u009b2J \\u202e \u{1f680}\\n\"\n");
         let notes: Vec<String> = (0..25).map(|at| at.to_string()).collect();
         assert_eq!(listed(&notes).last().as_deref(), Some("and 15 more like these"));
     }

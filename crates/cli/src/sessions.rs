@@ -7,6 +7,7 @@ use std::thread;
 use std::time::SystemTime;
 
 use serde::Serialize;
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 use crate::agent_folders::{Agent, AgentFolders, Found, SessionFile, find};
 use crate::args::SessionsArgs;
@@ -14,7 +15,7 @@ use crate::failure::Failure;
 use crate::input::Progress;
 use crate::profile::built_in;
 use crate::report::{
-    MeasurementReport, VERSION, emphasis, listed, pressure_bar, print_json, printable, tokens,
+    MeasurementReport, VERSION, emphasis, harmless, listed, pressure_bar, print_json, printable, tokens,
 };
 use crate::survey::{Measured, Pressure, Survey, survey};
 use crate::utc_time::{ago, utc};
@@ -94,7 +95,8 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
         return print_json(&report);
     }
     let mut out = anstream::stdout().lock();
-    let home = args.home.clone().or_else(std::env::home_dir);
+    let named = args.home.as_ref().and_then(|home| std::path::absolute(home).ok());
+    let home = named.or_else(std::env::home_dir);
     let page = Page { now: SystemTime::now(), home, with_bars: io::stdout().is_terminal() };
     show(&mut out, &report, &page, &folders, agents).map_err(Failure::io("standard output"))
 }
@@ -102,7 +104,10 @@ pub(crate) fn run(args: &SessionsArgs) -> Result<(), Failure> {
 /// The folders of a home folder that was named, else those that the agents of this user find.
 pub(crate) fn folders(home: Option<&Path>) -> Result<AgentFolders, Failure> {
     match home {
-        Some(home) => Ok(AgentFolders::of_home(home)),
+        Some(home) => {
+            let whole = std::path::absolute(home).map_err(Failure::io(home))?;
+            Ok(AgentFolders::of_home(&whole))
+        }
         None => {
             let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
             Ok(AgentFolders::of_environment(&home.ok_or(Failure::NoHome)?, |name| std::env::var_os(name)))
@@ -259,8 +264,8 @@ impl Page {
     fn row(&self, out: &mut impl Write, row: &Row) -> io::Result<()> {
         let time = ago(row.time, self.now);
         let project = self.short(row.project.as_deref().unwrap_or("-"));
-        let project = cut_front(&project, PROJECT);
-        write!(out, "{time:<11} {:<12} {project:<PROJECT$} ", row.agent.as_str())?;
+        let project = padded(&cut_front(&project, PROJECT), PROJECT);
+        write!(out, "{time:<11} {:<12} {project} ", row.agent.as_str())?;
         match (&row.session, &row.reason) {
             (Some(session), _) => self.session(out, session)?,
             (None, reason) => writeln!(out, "{}", printable(reason.as_deref().unwrap_or_default()))?,
@@ -270,8 +275,8 @@ impl Page {
 
     fn session(&self, out: &mut impl Write, session: &SessionRow) -> io::Result<()> {
         let SessionRow { model, messages, tokens: taken, quality, pressure, .. } = session;
-        let model = cut_back(&printable(model.as_deref().unwrap_or("-")), MODEL);
-        write!(out, "{model:<MODEL$} {:>8} {:>11}  ", tokens(*messages as u64), tokens(*taken))?;
+        let model = padded(&cut_back(&printable(model.as_deref().unwrap_or("-")), MODEL), MODEL);
+        write!(out, "{model} {:>8} {:>11}  ", tokens(*messages as u64), tokens(*taken))?;
         let Some(Pressure { limit, occupancy_basis_points }) = *pressure else {
             return writeln!(out, "window not known");
         };
@@ -284,9 +289,9 @@ impl Page {
     fn short(&self, path: &str) -> String {
         let inside = self.home.as_ref().and_then(|home| Path::new(path).strip_prefix(home).ok());
         match inside {
-            Some(inside) if !inside.as_os_str().is_empty() => printable(&format!("~/{}", inside.display())),
+            Some(inside) if !inside.as_os_str().is_empty() => harmless(&format!("~/{}", inside.display())),
             Some(_) => "~".to_owned(),
-            None => printable(path),
+            None => harmless(path),
         }
     }
 }
@@ -299,19 +304,36 @@ fn faint(text: impl std::fmt::Display) -> String {
 
 /// The end of a text that is too long: of a path it tells most.
 fn cut_front(text: &str, most: usize) -> String {
-    let length = text.chars().count();
-    if length <= most {
+    if text.width() <= most {
         return text.to_owned();
     }
-    std::iter::once('…').chain(text.chars().skip(length + 1 - most)).collect()
+    let mut room = most.saturating_sub(1);
+    let fits = |at: &char| {
+        let left = room.checked_sub(at.width().unwrap_or(0));
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    let end: Vec<char> = text.chars().rev().take_while(fits).collect();
+    std::iter::once('…').chain(end.into_iter().rev()).collect()
 }
 
 /// The start of a text that is too long.
 fn cut_back(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+    if text.width() <= most {
         return text.to_owned();
     }
-    text.chars().take(most - 1).chain(['…']).collect()
+    let mut room = most.saturating_sub(1);
+    let fits = |at: &char| {
+        let left = room.checked_sub(at.width().unwrap_or(0));
+        room = left.unwrap_or(0);
+        left.is_some()
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+/// A text with blanks behind it up to a width, in columns of a terminal.
+fn padded(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
 #[cfg(test)]
@@ -323,6 +345,11 @@ mod tests {
         assert_eq!(cut_front("~/srv/api", 10), "~/srv/api");
         assert_eq!(cut_front("/very/long/srv/api", 9), "…/srv/api");
         assert_eq!(cut_back("claude-sonnet", 8), "claude-…");
+        // Each of these takes two columns.
+        assert_eq!(cut_front("/srv/日本語", 8), "…/日本語");
+        assert_eq!(cut_front("/srv/日本語", 7), "…日本語");
+        assert_eq!(cut_back("日本語", 4), "日…");
+        assert_eq!(padded("日本", 6), "日本  ");
     }
 
     #[test]

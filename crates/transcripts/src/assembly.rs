@@ -121,7 +121,9 @@ impl Assembly {
     pub(crate) fn finish(mut self, source: Arc<[u8]>, format: Format, container: Container) -> Session {
         self.note_count(self.unknown_items, |count| Note::UnknownItems { count });
         let reported_usage = self.reported.and_then(|(message, usage)| {
-            let context_tokens = usage.total_tokens().ok().filter(|total| total.get() > 0)?;
+            // No model has a window like that: such a figure is damaged.
+            let is_size = |total: &TokenCount| (1..=u64::from(u32::MAX)).contains(&total.get());
+            let context_tokens = usage.total_tokens().ok().filter(is_size)?;
             Some(ReportedUsage { message, usage, context_tokens })
         });
         let is_pristine = !self.has_repaired_text;

@@ -127,6 +127,13 @@ fn map(
             None => None,
         },
     };
+    // A session file is one conversation.
+    let is_one = matches!(format, Some(Format::CodexRollout | Format::PiSession))
+        || format.and_then(Flavor::of).is_some()
+        || format == Some(Format::Gemini) && gemini::is_session(values);
+    if is_one {
+        choose(vec![()], options.conversation, || ReadError::UnknownFormat)?;
+    }
     if format == Some(Format::CodexRollout) {
         return Ok((Format::CodexRollout, Container::Codex(codex::read(source, values, assembly)?)));
     }

@@ -18,6 +18,9 @@ const MOST_TIME: Duration = Duration::from_secs(1);
 /// A long session of some hundred exchanges.
 const STRETCH: u64 = 2_400_000;
 
+/// A run that takes longer than that is repeated, up to so many runs in all.
+const MOST_TRIES: u32 = 4;
+
 /// A command that takes longer is ended.
 const LONGEST: Duration = Duration::from_secs(60);
 
@@ -73,7 +76,8 @@ fn compact(epitome: &Path, file: &Path, start: Duration) -> Result<Row, Evidence
     let folder = tempfile::tempdir()?;
     let compacted = folder.path().join("compacted");
     let mut choices: Vec<&str> = Vec::new();
-    let ran = loop {
+    let mut tries = 1;
+    let mut ran = loop {
         let mut command = Command::new(epitome);
         command.arg("compact").arg(file).args(&choices).args(["--force", "--json", "--out"]).arg(&compacted);
         let ran = capture(&mut command, LONGEST)?;
@@ -82,6 +86,16 @@ fn compact(epitome: &Path, file: &Path, start: Duration) -> Result<Row, Evidence
             _ => break ran,
         }
     };
+    // On a busy machine the same work takes longer: the quickest of some runs counts.
+    while tries < MOST_TRIES && is_slow(&ran, bytes, start) {
+        tries += 1;
+        let mut command = Command::new(epitome);
+        command.arg("compact").arg(file).args(&choices).args(["--force", "--json", "--out"]).arg(&compacted);
+        let again = capture(&mut command, LONGEST)?;
+        if again.time < ran.time {
+            ran = again;
+        }
+    }
     let report: Option<Value> = serde_json::from_slice(&ran.stdout).ok();
     let mut fault = fault_of(&name, bytes, &ran, start, report.as_ref());
     if let (None, Some(report)) = (&fault, &report)
@@ -96,6 +110,11 @@ fn compact(epitome: &Path, file: &Path, start: Duration) -> Result<Row, Evidence
     }
     let said = said(&ran, report.as_ref());
     Ok(Row { name, bytes, code: ran.code(), time: ran.time, said, fault })
+}
+
+fn is_slow(ran: &Ran, bytes: u64, start: Duration) -> bool {
+    let allowed = MOST_TIME * u32::try_from(bytes.div_ceil(STRETCH)).unwrap_or(u32::MAX);
+    ran.time.saturating_sub(start) > allowed
 }
 
 const WINDOW: [&str; 2] = ["--window", "200000"];
@@ -114,11 +133,10 @@ fn choice(ran: &Ran) -> Option<[&'static str; 2]> {
 fn fault_of(name: &str, bytes: u64, ran: &Ran, start: Duration, report: Option<&Value>) -> Option<String> {
     let reason = String::from_utf8_lossy(&ran.stderr);
     let must_be_read = SUPPORTED.iter().any(|begin| name.starts_with(begin)) && !name.ends_with(REPLY);
-    let allowed = MOST_TIME * u32::try_from(bytes.div_ceil(STRETCH)).unwrap_or(u32::MAX);
     match ran.code() {
         None => Some(ran.ending()),
         Some(0) if report.is_none() => Some("its report is not JSON".to_owned()),
-        Some(0 | 4) if ran.time.saturating_sub(start) > allowed => Some("too slow".to_owned()),
+        Some(0 | 4) if is_slow(ran, bytes, start) => Some("too slow".to_owned()),
         Some(4) if reason.trim().is_empty() && report.is_none() => {
             Some("refused without a reason".to_owned())
         }

@@ -359,3 +359,31 @@ fn too_many_pins_are_refused_with_how_much_too_many() {
     assert_eq!(folder.read("session.json"), before);
     assert_eq!(folder.names(), ["session.json"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_stays_a_link() {
+    let (folder, _) = Folder::with_chat(20);
+    let link = folder.0.path().join("link.json");
+    std::os::unix::fs::symlink("target.json", &link).unwrap();
+    let compact = ["compact", "session.json", "--model", "gpt-4o", "--force", "--quiet", "--out"];
+    let done = folder.run(&[&compact[..], &["link.json"]].concat());
+    assert_eq!(code(&done), 0, "{}", stderr(&done));
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert!(fs::metadata(folder.0.path().join("target.json")).unwrap().is_file());
+    std::os::unix::fs::symlink("circle.json", folder.0.path().join("circle.json")).unwrap();
+    let refused = folder.run(&[&compact[..], &["circle.json"]].concat());
+    assert_eq!(code(&refused), 5, "{}", stderr(&refused));
+    let refused = folder.run(&[&compact[..], &["nowhere/x.json"]].concat());
+    assert!(stderr(&refused).contains("its folder is not there"), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_session_file_has_one_conversation() {
+    let (folder, _) = Folder::with_chat(2);
+    let session = "{\"type\":\"session\",\"id\":\"1\",\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"cwd\":\"/\"}\n{\"type\":\"message\",\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"message\":{\"role\":\"user\",\"content\":\"go\"}}\n";
+    fs::write(folder.0.path().join("pi.jsonl"), session).unwrap();
+    let measure = |number| folder.run(&["measure", "pi.jsonl", "--window", "9000", "--conversation", number]);
+    assert_eq!(code(&measure("0")), 0, "{}", stderr(&measure("0")));
+    assert_eq!(code(&measure("1")), 3, "{}", stderr(&measure("1")));
+}

@@ -371,3 +371,24 @@ fn a_figure_from_before_our_compaction_is_void_and_a_newer_one_counts() {
         assert!(report["measurement"]["tokens"].as_u64().unwrap() >= 50_000, "{agent}: {report}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_a_name_that_is_no_text_is_listed() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut home = Home::new();
+    let shown = home.add(PI, &pi(3));
+    let name = std::ffi::OsStr::from_bytes(b"bad\xff.jsonl");
+    fs::rename(&shown, shown.with_file_name(name)).unwrap();
+    let listed = home.run(&["sessions"]);
+    assert!(stdout(&listed).contains("bad\u{fffd}.jsonl"), "{}", stdout(&listed));
+}
+
+#[test]
+fn a_home_that_is_named_from_here_is_shown_whole() {
+    let mut home = Home::new();
+    home.add(PI, &pi(3));
+    let report = home.json(&["sessions", "--home", ".."]);
+    let file = report["sessions"][0]["file"].as_str().unwrap();
+    assert!(Path::new(file).is_absolute(), "{file}");
+}

@@ -80,7 +80,7 @@ impl<'a> History<'a> {
         self.unreported = None;
         self.compacted = before.len() as u64;
         if let Some(list) = replacement.filter(|list| list.is_array()) {
-            let items: Vec<Value<'a>> = list.elements().collect();
+            let items: Vec<Value<'a>> = list.elements().filter(|item| item.is_object()).collect();
             let summary = message.and_then(|message| summary_of(&items, message));
             for (at, value) in items.into_iter().enumerate() {
                 let is_summary = summary == Some(at);
