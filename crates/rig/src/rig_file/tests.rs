@@ -89,6 +89,30 @@ fn a_rule_that_is_broken_is_pointed_at() {
             "line 41, column 18, loops[1].compaction.counter_policy: does not admit the counter",
         ),
         (
+            "window = 200000, max_output = 8000",
+            "window = 8000, max_output = 8000",
+            "no_room",
+            "line 34, column 50, loops[1].model.window: its policy leaves no room for input: context limit \
+             unknown: a window of 8000 and an input limit of 0 tokens leave no room after 8000 tokens for the \
+             answer and a margin of 160",
+        ),
+        (
+            "window = 200000, max_output",
+            "window = 200000, max_input = 4000, max_output",
+            "no_room",
+            "line 34, column 70, loops[1].model.max_input: its policy leaves no room for input: context limit \
+             unknown: a window of 200000 and an input limit of 4000 tokens leave no room after 8000 tokens for \
+             the answer and a margin of 4000",
+        ),
+        (
+            "name = \"big\", sampling",
+            "name = \"big\", window = 100, sampling",
+            "no_room",
+            "line 52, column 50, loops[2].model.window: its policy leaves no room for input: context limit \
+             unknown: a window of 100 and an input limit of 0 tokens leave no room after 100 tokens for the \
+             answer and a margin of 0",
+        ),
+        (
             "name = \"watched\"",
             "name = \"main\"",
             "duplicate_loop",
