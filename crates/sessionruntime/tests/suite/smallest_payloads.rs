@@ -99,10 +99,10 @@ fn the_smallest_outputs_are_accepted_under_a_limit_of_their_size() {
 fn nothing_can_be_left_out_of_the_smallest_outputs() {
     for binding in BINDINGS {
         let answer = smallest(binding);
-        assert!(answer.is_ascii());
         for start in 0..answer.len() {
             for end in start + 1..=answer.len() {
-                let shorter = [&answer[..start], &answer[end..]].concat();
+                let mut shorter = answer.clone();
+                shorter.replace_range(start..end, "");
                 assert!(verdict(binding, &shorter, answer.len()).is_err(), "{binding:?}: {shorter}");
             }
         }
