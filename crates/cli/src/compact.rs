@@ -20,7 +20,7 @@ use crate::input::{Progress, read_session};
 use crate::latest;
 use crate::output::Destination;
 use crate::pins::{self, Pin};
-use crate::profile::{for_compaction, for_session};
+use crate::profile::{for_compaction, for_session, room};
 use crate::report::{
     BandReport, MeasurementReport, VERSION, emphasis, harmless, level_name, listed, printable, tokens,
     write_json,
@@ -111,7 +111,7 @@ struct WrittenReport {
 pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let session_args =
         args.session.as_ref().filter(|session| session.file.is_some()).ok_or(Failure::NoFile)?;
-    let policy = for_compaction(args)?;
+    let file = for_compaction(args)?;
     let destination = match session_args.latest {
         Some(agent) => latest::destination(agent, session_args, args.out.as_deref(), args.to)?,
         None => Destination::of(session_args.file(), args.out.as_deref(), args.to)?,
@@ -120,7 +120,10 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let (source, original) = read_session(session_args, &progress)?;
     let target = Target::of(session_args, &original)?;
     let (session, repairs) = epitome_transcripts::repair(&original);
-    let policy = for_session(&policy, &target)?.validate(Some(target.quality())).map_err(Failure::Policy)?;
+    let policy = for_session(&file, &target)?.validate(Some(target.quality())).map_err(Failure::Policy)?;
+    // A policy that cannot work for this model is the same fault here as in `measure`; what the runtime refuses is
+    // about the session.
+    room(&file, &target)?;
     let unseen = Unseen::of(session_args, &session, &target)?;
     let earlier = earlier_of(&session);
     let pins = pins::resolve(&args.pin, &original, &session, earlier.as_ref()).map_err(Failure::Pin)?;

@@ -6,8 +6,8 @@ use crate::policy_revision::{PolicyParts, policy_revision};
 use crate::{
     CapabilityError, CompactionPolicy, CompactionPolicyError, ContextLimitUnknown, ContextObservationError,
     ContextObservationPolicy, CounterCapability, CounterIncompatible, FixedPart, FloorAboveCompact,
-    FloorAboveRearm, HustleName, InferenceCapability, Model, ModelError, SharedText, ValidPolicy,
-    check_floor, compatible_counter, resolve_context_limits,
+    FloorAboveRearm, HustleName, InferenceCapability, Model, ModelError, ResolvedLimits, SharedText,
+    TokenCount, ValidPolicy, check_floor, compatible_counter, resolve_context_limits,
 };
 
 /// A loop whose parts fit each other. Build one with [`LoopDefinition::builder`].
@@ -134,7 +134,8 @@ pub enum LoopDefinitionError {
     /// The compaction policy is not valid for the counter.
     #[error("loop definition: {0}")]
     InvalidCompaction(CompactionPolicyError),
-    /// The fixed part was given, and the model's limits leave no room to hold it against.
+    /// The model's limits are known, and nothing of them is left for input: no request of the loop could ever be
+    /// measured against them.
     #[error("loop definition: {0}")]
     Limit(ContextLimitUnknown),
     /// Compaction cannot do its work.
@@ -265,8 +266,11 @@ impl LoopDefinitionBuilder {
             let inference = inference.ok_or(LoopDefinitionError::MissingInferenceCapability)?;
             Some(LoopContext::new(counter, inference, observation, compaction)?)
         };
-        let floor_warning = match (context.as_ref().and_then(LoopContext::compaction), fixed) {
-            (Some(policy), Some(fixed)) => floor_warning(policy, &model, fixed)?,
+        let room = context.as_ref().map(|context| context.room(&model)).transpose()?.flatten();
+        let floor_warning = match (context.as_ref().and_then(LoopContext::compaction), room, fixed) {
+            (Some(policy), Some(room), Some(fixed)) => {
+                check_floor(policy, &room, fixed).map_err(LoopDefinitionError::Floor)?
+            }
             _ => None,
         };
         let parts = PolicyParts {
@@ -279,21 +283,6 @@ impl LoopDefinitionBuilder {
         let policy_revision = policy_revision(&parts).map_err(|_| LoopDefinitionError::Encoding)?;
         Ok(LoopDefinition { name, model, context, floor_warning, policy_revision })
     }
-}
-
-/// Nothing is said about a model whose window and input limit are both unknown.
-fn floor_warning(
-    policy: &ValidPolicy,
-    model: &Model,
-    fixed: FixedPart,
-) -> Result<Option<FloorAboveRearm>, LoopDefinitionError> {
-    if model.limits.window.get() == 0 && model.limits.max_input.get() == 0 {
-        return Ok(None);
-    }
-    let limits =
-        resolve_context_limits(&model.key(), &model.limits, policy.reserved_output(), policy.safety_margin())
-            .map_err(LoopDefinitionError::Limit)?;
-    check_floor(policy, &limits, fixed).map_err(LoopDefinitionError::Floor)
 }
 
 impl LoopContext {
@@ -323,6 +312,21 @@ impl LoopContext {
             (None, None) => return Err(LoopDefinitionError::MissingContextPolicy),
         };
         Ok(Self { counter, inference, treatment })
+    }
+
+    /// The room for input that the policy leaves. Nothing is said about a model whose window and input limit are
+    /// both unknown.
+    fn room(&self, model: &Model) -> Result<Option<ResolvedLimits>, LoopDefinitionError> {
+        if model.limits.window == TokenCount::ZERO && model.limits.max_input == TokenCount::ZERO {
+            return Ok(None);
+        }
+        let (reserved_output, safety_margin) = match &self.treatment {
+            Treatment::Observed(policy) => (policy.reserved_output, policy.safety_margin),
+            Treatment::Compacted { valid, .. } => (valid.reserved_output(), valid.safety_margin()),
+        };
+        resolve_context_limits(&model.key(), &model.limits, reserved_output, safety_margin)
+            .map(Some)
+            .map_err(LoopDefinitionError::Limit)
     }
 
     /// Who counts.

@@ -52,7 +52,7 @@ pub struct CompactionPolicy {
     pub hustle: SharedText,
     /// How much recent conversation stays verbatim; without it the summary replaces everything.
     pub keep_recent: Option<KeepRecent>,
-    /// Largest encoded request in bytes, where the provider has such a limit.
+    /// Largest encoded request in bytes, where the provider has such a limit. Not 0.
     pub max_request_bytes: Option<u64>,
 }
 
@@ -144,6 +144,8 @@ pub enum PolicyField {
     Hustle,
     /// `safety_margin`.
     SafetyMargin,
+    /// `max_request_bytes`.
+    MaxRequestBytes,
     /// `rearm_below`.
     RearmBelow,
     /// `compact_at`.
@@ -164,6 +166,7 @@ impl PolicyField {
             Self::CountTimeout => "CountTimeout",
             Self::Hustle => "Hustle",
             Self::SafetyMargin => "SafetyMargin",
+            Self::MaxRequestBytes => "MaxRequestBytes",
             Self::RearmBelow => "RearmBelow",
             Self::CompactAt => "CompactAt",
             Self::CounterPolicy => "CounterPolicy",
@@ -204,8 +207,8 @@ impl CompactionPolicy {
     ///
     /// # Errors
     /// [`CompactionPolicyError`] with the first wrong field, in the order: keep_recent, reserved_output,
-    /// max_summary_tokens, count_timeout, hustle, safety_margin, and when automatic rearm_below, compact_at,
-    /// counter_policy.
+    /// max_summary_tokens, count_timeout, hustle, safety_margin, max_request_bytes, and when automatic rearm_below,
+    /// compact_at, counter_policy.
     pub fn validate(&self, counter: Option<CountQuality>) -> Result<ValidPolicy, CompactionPolicyError> {
         let Self {
             automatic,
@@ -240,6 +243,10 @@ impl CompactionPolicy {
             .map_err(|cause| CompactionPolicyError { field: PolicyField::Hustle, cause: Some(cause) })?;
         if counter == Some(CountQuality::HeuristicEstimate) && safety_margin == TokenCount::ZERO {
             return refuse(PolicyField::SafetyMargin);
+        }
+        // With no byte allowed every request would count as full.
+        if max_request_bytes == Some(0) {
+            return refuse(PolicyField::MaxRequestBytes);
         }
         let trigger = if automatic {
             if rearm_below.get() == 0 || rearm_below >= compact_at {
@@ -307,6 +314,27 @@ mod tests {
             valid.trigger(),
             Trigger::Automatic { compact_at: BasisPoints(8_500), rearm_below: BasisPoints(6_000) }
         );
+    }
+
+    #[test]
+    fn a_limit_of_no_byte_is_refused_last_of_what_holds_for_every_policy() {
+        let counter = Some(CountQuality::HeuristicEstimate);
+        let none = CompactionPolicy { max_request_bytes: Some(0), ..seed_example() };
+        let refused = |policy: &CompactionPolicy| policy.validate(counter).map_err(|error| error.field);
+        assert_eq!(refused(&none), Err(PolicyField::MaxRequestBytes));
+        assert_eq!(
+            none.validate(counter).unwrap_err().to_string(),
+            "compaction policy: MaxRequestBytes must not be zero"
+        );
+        assert_eq!(
+            refused(&CompactionPolicy { automatic: false, ..none.clone() }),
+            Err(PolicyField::MaxRequestBytes)
+        );
+        let margin = CompactionPolicy { safety_margin: TokenCount(0), ..none.clone() };
+        assert_eq!(refused(&margin), Err(PolicyField::SafetyMargin), "earlier");
+        let level = CompactionPolicy { rearm_below: BasisPoints(0), ..none.clone() };
+        assert_eq!(refused(&level), Err(PolicyField::MaxRequestBytes), "only automatic ones have levels");
+        assert!(refused(&CompactionPolicy { max_request_bytes: Some(1), ..none }).is_ok());
     }
 
     #[test]

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use epitome_loop::{HustleDefinition, HustleLimits, LoopDefinition, SharedText, ValidPolicy};
 
-/// A loop together with everything that its policy asks for. A session is opened from one.
+/// A loop together with everything that its policy asks for: what a session will be opened from.
 ///
-/// Only a [`Rig`](crate::Rig) makes it, so whoever holds one knows: the policy is valid for the loop's counter,
-/// the hustle that it names is registered, waits for nothing, and has room for the smallest input and the
-/// smallest summary. A clone copies a pointer.
+/// Only a [`Rig`](crate::Rig) makes it, so whoever holds one knows: the policy is valid for the loop's counter and
+/// leaves room for input where the limits of the model are known, and the hustle that it names is registered, is
+/// waited for, and has room for the smallest input and the smallest summary. A clone copies a pointer.
 ///
 /// ```compile_fail,E0451
 /// // There is no other way to one: its fields are private.

@@ -17,6 +17,10 @@ pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// The deepest nesting of tables and lists that is read.
 pub const MAX_FILE_DEPTH: usize = 32;
 
+/// Some editors put it before a file in UTF-8. One is skipped, in either format, and counts for no column: nobody
+/// sees it.
+const BYTE_ORDER_MARK: &str = "\u{feff}";
+
 /// How a definition is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileFormat {
@@ -27,9 +31,11 @@ pub enum FileFormat {
 }
 
 impl FileFormat {
-    /// What the bytes are meant to be: a definition in JSON starts with a brace, one in TOML cannot.
+    /// What the bytes are meant to be: a definition in JSON starts with a brace, one in TOML cannot. A byte-order
+    /// mark before it says nothing about the format.
     #[must_use]
     pub fn detect(bytes: &[u8]) -> Self {
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes);
         match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
             Some(b'{') => Self::Json,
             _ => Self::Toml,
@@ -38,7 +44,7 @@ impl FileFormat {
 
     /// The format's name.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Toml => "TOML",
             Self::Json => "JSON",
@@ -102,6 +108,7 @@ impl<'a> Document<'a> {
             let problem = FileProblem::TooLarge { limit: MAX_FILE_BYTES };
             return Err(FileError { line: 1, column: 1, place: FilePlace::default(), problem });
         }
+        let bytes = bytes.strip_prefix(BYTE_ORDER_MARK.as_bytes()).unwrap_or(bytes);
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text,
             Err(fault) => {

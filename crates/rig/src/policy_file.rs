@@ -105,7 +105,12 @@ impl PolicyFile {
         policy_wire::policy_of(wire, &document, &FilePlace::default())
     }
 
-    /// The policy as a file in JSON, which [`read_policy_file`] reads back to an equal value.
+    /// The policy as a file in JSON.
+    ///
+    /// [`read_policy_file`] reads it back to an equal value if it is a policy that a file can hold: one that some
+    /// model and counter would make valid, with `compact_at` and `rearm_below` not above 10,000 basis points, with
+    /// no `at_least` above its `at_most`, and, where it is automatic, with everything that this needs. Any other
+    /// is refused when it is read.
     #[must_use]
     pub fn to_json(&self) -> String {
         policy_wire::json_of(self)
@@ -202,6 +207,7 @@ pub(crate) fn broken_rule(
         PolicyField::CountTimeout => &["count_timeout"],
         PolicyField::Hustle => &["hustle"],
         PolicyField::SafetyMargin => &["safety_margin"],
+        PolicyField::MaxRequestBytes => &["max_request_bytes"],
         PolicyField::RearmBelow => &["rearm_below"],
         PolicyField::CompactAt => &["compact_at"],
         PolicyField::CounterPolicy => &["counter_policy"],

@@ -99,10 +99,6 @@ pub(crate) fn policy_of(
             return Err(document.fault(place.clone(), FileProblem::MissingKey { key }));
         }
     }
-    if max_request_bytes == Some(0) {
-        let problem = FileProblem::Expected { what: "a number of bytes, 1 or more".into() };
-        return Err(document.fault(at(&["max_request_bytes"]), problem));
-    }
     let amount = |wire: AmountWire, keys: &[&'static str]| {
         wire.amount().ok_or_else(|| {
             let problem = FileProblem::Expected { what: "an at_least that is not above at_most".into() };

@@ -9,7 +9,7 @@ use crate::{BoundLoop, RigBuilder};
 /// A registry in which everything fits: every hustle that a policy names exists and can do its work.
 ///
 /// Built by [`Rig::builder`] or read from a file by [`read_rig_file`](crate::read_rig_file); both fail when
-/// anything is amiss, so a rig that exists needs no further checks, and a session that runs meets no missing
+/// anything is amiss, so a rig that exists needs no further checks, and no loop that it hands out misses a
 /// definition.
 #[derive(Clone, Debug)]
 pub struct Rig {

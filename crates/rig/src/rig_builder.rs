@@ -42,10 +42,12 @@ impl RigBuilder {
     /// Checks everything and puts it together. Nothing is read and nothing is started; it takes microseconds.
     ///
     /// The order is the reference implementation's: the limits, whether they and hustles go together, each hustle,
-    /// each loop, and then for each loop that compacts whether its hustle exists and fits.
+    /// each loop with its policy, and then for each loop that compacts whether its hustle exists and fits.
     ///
     /// # Errors
-    /// [`RigError`] with the first fault, in the order of [`RigErrorKind`].
+    /// [`RigError`] with the first fault in this order, and within one part in the order of [`RigErrorKind`]. A
+    /// policy that its loop's counter does not allow is a fault of the loop by its place in the order, and by its
+    /// kind an [`IncompatibleCompactionHustle`](RigErrorKind::IncompatibleCompactionHustle).
     pub fn build(self) -> Result<Rig, RigError> {
         let Self { loops, hustles, limits } = self;
         let limits = check_limits(&limits, !hustles.is_empty())?;
@@ -109,6 +111,7 @@ fn define_loops(builders: Vec<LoopDefinitionBuilder>) -> Result<Vec<LoopDefiniti
                 let kind = RigErrorKind::IncompatibleCompactionHustle(Incompatibility::Policy(fault));
                 return refuse(part, hustle, kind);
             }
+            Err(LoopDefinitionError::Limit(fault)) => return refuse(part, name, RigErrorKind::NoRoom(fault)),
             Err(fault) => return refuse(part, name, RigErrorKind::InvalidLoop(fault)),
             Ok(_) if !seen.insert(name.clone()) => {
                 return refuse(part, name, RigErrorKind::DuplicateLoop);

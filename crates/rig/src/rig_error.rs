@@ -1,7 +1,8 @@
 //! Why there is no rig.
 
 use epitome_loop::{
-    CompactionPolicyError, HustleDefinitionError, HustleLimitsError, LoopDefinitionError, SharedText,
+    CompactionPolicyError, ContextLimitUnknown, HustleDefinitionError, HustleLimitsError,
+    LoopDefinitionError, SharedText,
 };
 use thiserror::Error;
 
@@ -46,7 +47,9 @@ impl std::fmt::Display for RigPart {
     }
 }
 
-/// What is wrong with the parts of a rig, in the order in which it is looked for.
+/// What is wrong with the parts of a rig, in the order in which it is looked for. Loops are looked at one after the
+/// other, so a fault of the first comes before any of the second; whether the hustles of their policies exist and
+/// fit is looked at when all of them are valid by themselves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RigErrorKind {
@@ -74,13 +77,18 @@ pub enum RigErrorKind {
     /// A loop is not valid.
     #[error("{0}")]
     InvalidLoop(LoopDefinitionError),
+    /// The limits of a loop's model are known, and what its policy keeps free leaves nothing of them for input.
+    #[error("its policy leaves no room for input: {0}")]
+    NoRoom(ContextLimitUnknown),
     /// Two loops have one name.
     #[error("an earlier loop has this name")]
     DuplicateLoop,
     /// A compaction policy names a hustle that is not registered.
     #[error("no hustle has the name that its compaction policy asks for")]
     MissingCompactionHustle,
-    /// A compaction policy names a hustle that cannot compact for it.
+    /// A compaction policy names a hustle that cannot compact for it. A policy that is not valid for its loop's
+    /// counter is reported by this kind too, as the reference implementation does, and where other faults of the
+    /// loop are: as [`InvalidLoop`](Self::InvalidLoop) is.
     #[error("the hustle of its compaction policy does not fit: {0}")]
     IncompatibleCompactionHustle(Incompatibility),
 }
@@ -127,6 +135,7 @@ impl RigErrorKind {
             Self::DuplicateHustle => "duplicate_hustle",
             Self::NoLoop => "no_loop",
             Self::InvalidLoop(_) => "invalid_loop",
+            Self::NoRoom(_) => "no_room",
             Self::DuplicateLoop => "duplicate_loop",
             Self::MissingCompactionHustle => "missing_compaction_hustle",
             Self::IncompatibleCompactionHustle(_) => "incompatible_compaction_hustle",

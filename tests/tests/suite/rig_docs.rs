@@ -103,6 +103,14 @@ fn every_kind_of_fault_of_a_rig_is_explained() {
             ),
             "incompatible_compaction_hustle",
         ),
+        (
+            changed("reserved_output = 32000", "reserved_output = 200000").replacen(
+                ", max_output = 64000",
+                "",
+                1,
+            ),
+            "no_room",
+        ),
         (changed("window = 200000, ", ""), "window_unknown"),
         (changed("text = \"Summarize the conversation.\"", "file = \"p.md\""), "prompt_file"),
     ] {

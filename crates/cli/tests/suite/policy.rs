@@ -193,13 +193,37 @@ fn a_policy_that_does_not_fit_the_run_is_refused() {
         assert!(stderr(&output).contains(says), "{}", stderr(&output));
     }
     folder.write("p.toml", &changed(&folder, "reserved_output", "reserved_output = 5000"));
-    let output = folder.run(&["measure", "session.json", "--window", "4000", "--policy", "p.toml"]);
-    assert_eq!(code(&output), 2);
-    assert!(stderr(&output).contains("leaves no room"), "{}", stderr(&output));
+    for args in [&["--window", "4000", "--policy", "p.toml"][..], &["--window", "1"]] {
+        for command in [&["measure", "session.json"][..], &["compact", "session.json", "--dry-run"]] {
+            let output = folder.run(&[command, args].concat());
+            assert_eq!(code(&output), 2, "{command:?} {args:?}: {}", stderr(&output));
+            assert!(stderr(&output).contains("leaves no room"), "{}", stderr(&output));
+            let report = folder.run(&[command, args, &["--json"]].concat());
+            assert_eq!((code(&report), &terminal::json(&report)["failure"]), (2, &json!("no_room")));
+        }
+    }
     for command in ["compact", "measure"] {
         let output = folder.run(&[command, "-", "--window", "4000", "--policy", "-"]);
         assert_eq!(code(&output), 2);
         assert!(stderr(&output).contains("both"), "{}", stderr(&output));
+    }
+}
+
+/// Who would summarize, and whether the count would be allowed to start that, is nothing to a measurement.
+#[test]
+fn a_measurement_asks_for_the_room_alone() {
+    let folder = Folder::new();
+    let measure = ["measure", "session.json", "--window", "4000", "--json"];
+    let built_in = folder.json(&measure);
+    for (key, line) in [
+        ("hustle", "hustle = \"context.compact\""),
+        ("counter_policy", "counter_policy = \"require_exact\""),
+        ("safety_margin_if_exact", "max_request_bytes = 1"),
+    ] {
+        folder.write("p.toml", &changed(&folder, key, line));
+        let output = folder.run(&[&measure[..], &["--policy", "p.toml"]].concat());
+        assert_eq!(code(&output), 0, "{line}: {}", stderr(&output));
+        assert_eq!(terminal::json(&output), built_in, "{line}");
     }
 }
 

@@ -62,6 +62,36 @@ fn a_floor_above_the_re_arm_level_is_a_warning() {
     assert!(stdout(&shown).contains("warning: "));
 }
 
+/// Also without a fixed part, which the floor needs; a window that is not known is no fault.
+#[test]
+fn a_loop_without_room_for_input_is_no_rig() {
+    let bare = RIG.replacen("fixed = { system = 4000, tools = 12000 }", "", 1).replacen(
+        ", max_output = 64000",
+        "",
+        1,
+    );
+    for (window, says) in [("1", "a window of 1 "), ("32000", "a window of 32000 ")] {
+        let file = bare.replacen("window = 200000", &format!("window = {window}"), 1);
+        assert_ne!(file, bare);
+        let folder = Folder::with(&file.replacen(
+            "safety_margin = { share_of_window = \"2%\" }",
+            "safety_margin = 1",
+            1,
+        ));
+        let report = folder.run(&["agents.toml", "--json"]);
+        assert_eq!((code(&report), &json(&report)["problem"]), (3, &"no_room".into()));
+        assert_eq!(json(&report)["place"], "loops[1].model.window");
+        assert!(stderr(&folder.run(&["agents.toml"])).contains(says));
+    }
+    let unknown = bare.replacen("window = 200000, ", "", 1).replacen(
+        "safety_margin = { share_of_window = \"2%\" }",
+        "safety_margin = 1",
+        1,
+    );
+    let folder = Folder::with(&unknown);
+    assert_eq!(code(&folder.run(&["agents.toml"])), 0);
+}
+
 #[test]
 fn what_does_not_fit_is_pointed_at() {
     let folder = Folder::with(&RIG.replacen("hustle = \"small-model\"", "hustle = \"sk-secret\"", 1));

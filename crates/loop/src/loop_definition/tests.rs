@@ -81,6 +81,45 @@ fn the_floor_is_checked_when_the_fixed_part_is_known() {
 }
 
 #[test]
+fn a_loop_that_could_never_be_measured_is_refused() {
+    let limits = |window, max_input, max_output| ContextLimits {
+        window: TokenCount(window),
+        max_input: TokenCount(max_input),
+        max_output: TokenCount(max_output),
+    };
+    let observation = ContextObservationPolicy {
+        reserved_output: TokenCount(512),
+        safety_margin: TokenCount(8),
+        count_timeout: Duration::from_secs(1),
+    };
+    let compaction = CompactionPolicy { safety_margin: TokenCount(8), ..policy() };
+    for (given, ok) in [
+        (limits(0, 0, 0), true),
+        (limits(0, 0, 1), true),
+        (limits(1, 0, 0), false),
+        (limits(512, 0, 0), false),
+        (limits(520, 0, 0), false),
+        (limits(521, 0, 0), true),
+        (limits(0, 8, 0), false),
+        (limits(0, 9, 0), true),
+        (limits(10_000, 8, 0), false),
+        (limits(520, 0, 1), true),
+    ] {
+        let model = || Model { limits: given, ..model() };
+        let builder = LoopDefinitionBuilder { model: model(), ..builder() };
+        for built in [
+            builder.clone().with_compaction(compaction.clone()).build(),
+            builder.with_context_observation(observation).build(),
+        ] {
+            let fault = built.err();
+            assert_eq!(fault.is_none(), ok, "{given:?}: {fault:?}");
+            assert!(fault.is_none_or(|fault| matches!(fault, LoopDefinitionError::Limit(_))), "{fault:?}");
+        }
+        assert!(LoopDefinition::builder("x", model()).build().is_ok(), "left to itself");
+    }
+}
+
+#[test]
 fn the_policy_revision_changes_with_everything_that_was_given() {
     let of = |builder: LoopDefinitionBuilder| builder.build().unwrap().policy_revision().clone();
     let with = |policy: CompactionPolicy| of(builder().with_compaction(policy));

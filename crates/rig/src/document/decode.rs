@@ -25,6 +25,7 @@ impl Fault {
             "a nonzero u64" => "a whole number, 1 or more".into(),
             "f64" => "a number".into(),
             "a sequence" => "a list".into(),
+            "a map" => "a table".into(),
             // Our own words, or those of the derived readers; neither knows the file.
             other => other.to_owned().into(),
         };
@@ -99,14 +100,18 @@ impl<'de> Deserializer<'de> for &'de Node {
         self.visit(visitor, &[])
     }
 
-    /// A struct says its keys; those are what a place may name.
+    /// A struct is a table and nothing else: a derived reader would also take a list, by position, and never look
+    /// at what it has too many of. A struct says its keys; those are what a place may name.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        self.visit(visitor, fields)
+        match self.value {
+            Value::List(_) => Err(Fault::expected(&visitor).or_at(self.at)),
+            _ => self.visit(visitor, fields),
+        }
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -161,9 +166,13 @@ impl Node {
             },
             Value::Float(number) => visitor.visit_f64(*number),
             Value::Text(text) => visitor.visit_borrowed_str(text),
-            Value::List(values) => visitor.visit_seq(List { values: values.iter(), read: 0 }),
+            Value::List(values) => {
+                let mut list = List { values: values.iter(), read: 0 };
+                visitor.visit_seq(&mut list).and_then(|read| list.end().map(|()| read))
+            }
             Value::Table(entries) => {
-                visitor.visit_map(Table { entries: entries.iter(), current: None, fields, read: 0 })
+                let mut table = Table { entries: entries.iter(), current: None, fields, read: 0 };
+                visitor.visit_map(&mut table).and_then(|read| table.end().map(|()| read))
             }
             Value::Other => Err(de::Error::invalid_type(Unexpected::Other("date"), &visitor)),
         };
@@ -174,6 +183,16 @@ impl Node {
 struct List<'de> {
     values: std::slice::Iter<'de, Node>,
     read: usize,
+}
+
+impl List<'_> {
+    /// A reader of so many values leaves the rest of a longer list; nothing of a file is passed over.
+    fn end(mut self) -> Result<(), Fault> {
+        let Some(surplus) = self.values.next() else { return Ok(()) };
+        let what = format!("a list of {} values", self.read).into();
+        let fault = Fault::at(surplus.at, FileProblem::Expected { what });
+        Err(fault.inside(PlacePart::Entry(self.read.saturating_add(1))))
+    }
 }
 
 impl<'de> SeqAccess<'de> for List<'de> {
@@ -198,6 +217,13 @@ struct Table<'de> {
 }
 
 impl Table<'_> {
+    /// Nothing of a file is passed over, whatever the reader of a table is content with.
+    fn end(mut self) -> Result<(), Fault> {
+        let Some(surplus) = self.entries.next() else { return Ok(()) };
+        let what = format!("a table of {} values", self.read).into();
+        Err(Fault::at(surplus.at, FileProblem::Expected { what }))
+    }
+
     /// How a place names the current key: by itself when the format defines it, else by its number.
     fn part(&self) -> PlacePart {
         let key = self.current.map_or("", |entry| entry.key.as_str());

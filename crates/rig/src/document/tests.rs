@@ -25,7 +25,7 @@ enum Word {
 }
 
 #[derive(Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table of names")]
 struct Named {
     text: String,
 }
@@ -87,6 +87,30 @@ fn every_fault_has_its_place() {
         ("{\"number\": 1,}", "line 1, column 14: this is not valid JSON"),
         ("{\"a\": \"\n\"}", "line 1, column 7: this is not valid JSON"),
         ("5", "line 1, column 2: this is not valid TOML"),
+        // Where it stands, not behind it.
+        ("\u{1}", "line 1, column 1: this is not valid TOML"),
+        ("\u{1}\u{1}\u{1}", "line 1, column 1: this is not valid TOML"),
+        ("number = 1\n  ab\u{7f}\u{7f}", "line 2, column 5: this is not valid TOML"),
+        ("number = 1\na.b!!!.c", "line 2, column 4: this is not valid TOML"),
+        ("\u{e9}\u{e9}", "line 1, column 1: this is not valid TOML"),
+        ("number = '\u{1}\u{1}'", "line 1, column 11: this is not valid TOML"),
+        ("number = 0b", "line 1, column 10: this is not valid TOML"),
+        ("number = 0x", "line 1, column 10: this is not valid TOML"),
+        ("number = 0o", "line 1, column 10: this is not valid TOML"),
+        (
+            "number = 99999999999999999999999999999999999999999999",
+            "line 1, column 10: expected a number that is not this large",
+        ),
+        // A byte-order mark is passed over once, and takes no column.
+        ("\u{feff}number = -1", "line 1, column 10, number: expected a whole number, 0 or more"),
+        ("\u{feff}{\"number\": -1}", "line 1, column 12, number: expected a whole number, 0 or more"),
+        ("\u{feff}\u{feff}number = 1", "line 1, column 1: this is not valid TOML"),
+        ("\u{feff}\u{feff}{\"number\": 1}", "line 1, column 1: this is not valid TOML"),
+        // A table is a table, however well a list would fill it.
+        ("number = 1\ninner = [5, [], 7]", "line 2, column 9, inner: expected a table"),
+        ("number = 1\n[[inner]]\nnumber = 2", "line 2, column 1, inner: expected a table"),
+        ("number = 1\nnamed = [1]", "line 2, column 9, named: expected a table"),
+        ("number = 1\nnamed.x = ['text', 'junk']", "line 2, column 11, named[1]: expected a table of names"),
     ] {
         assert_eq!(fault(text), expected, "{text}");
     }
@@ -99,6 +123,63 @@ fn every_fault_has_its_place() {
     );
     let broken = Document::parse(b"a = 1\n\n b = '\xff'", FileFormat::Toml).err().unwrap();
     assert_eq!(broken.to_string(), "line 3, column 7: this is not UTF-8");
+}
+
+/// Readers of every kind that the derive makes, and what the standard ones read: none passes over a value.
+#[test]
+fn nothing_is_read_by_position_or_passed_over() {
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Newtype(u64);
+    #[derive(Debug, Deserialize, PartialEq)]
+    struct Pair(u64, u64);
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct All {
+        newtype: Newtype,
+        pair: Pair,
+        tuple: (u64, u64),
+        array: [u64; 2],
+        word: Word,
+        none: Option<Pair>,
+    }
+    const GOOD: &str = r#"{"newtype": 1, "pair": [1, 2], "tuple": [1, 2], "array": [1, 2], "word": "one"}"#;
+    let read = |text: &str| Document::parse(text.as_bytes(), FileFormat::Json).unwrap().decode::<All>();
+    assert_eq!(
+        read(GOOD).unwrap(),
+        All {
+            newtype: Newtype(1),
+            pair: Pair(1, 2),
+            tuple: (1, 2),
+            array: [1, 2],
+            word: Word::One,
+            none: None
+        }
+    );
+    for (from, to, place, what) in [
+        ("\"newtype\": 1", "\"newtype\": [1]", "newtype", "expected a whole number, 0 or more"),
+        ("\"pair\": [1, 2]", "\"pair\": [1, 2, {}]", "pair[3]", "expected a list of 2 values"),
+        ("\"tuple\": [1, 2]", "\"tuple\": [1, 2, \"x\", 4]", "tuple[3]", "expected a list of 2 values"),
+        ("\"array\": [1, 2]", "\"array\": [1, 2, 3]", "array[3]", "expected a list of 2 values"),
+        ("\"word\": \"one\"", "\"word\": [\"one\"]", "word", "unknown word; known here are one, two"),
+        ("\"word\": \"one\"", "\"word\": {\"one\": []}", "word", "unknown word; known here are one, two"),
+        ("\"word\": \"one\"", "\"word\": 0", "word", "unknown word; known here are one, two"),
+    ] {
+        assert!(GOOD.contains(from));
+        let fault = read(&GOOD.replacen(from, to, 1)).unwrap_err();
+        assert_eq!((fault.place.to_string().as_str(), fault.problem.to_string().as_str()), (place, what));
+        assert!(fault.column > 1);
+    }
+    let whole = Document::parse(b"[1, [1, 2], [1, 2], [1, 2], \"one\"]", FileFormat::Json).unwrap();
+    assert_eq!(whole.decode::<All>().unwrap_err().problem.kind(), "unexpected_value");
+}
+
+#[test]
+fn a_byte_order_mark_says_nothing() {
+    let plain = decode("number = 1").unwrap();
+    assert_eq!(decode("\u{feff}number = 1").unwrap(), plain);
+    assert_eq!(decode("\u{feff} {\"number\": 1}").unwrap(), plain);
+    let broken = Document::parse(b"\xef\xbb\xbfa = \xff", FileFormat::Toml).err().unwrap();
+    assert_eq!(broken.to_string(), "line 1, column 5: this is not UTF-8");
 }
 
 #[test]
@@ -194,7 +275,7 @@ proptest! {
     fn json_is_what_the_library_says_it_is(text in json_like()) {
         let ours = Document::parse(text.as_bytes(), FileFormat::Json).map(|_| ()).map_err(|fault| fault.problem);
         if ours != Err(FileProblem::DuplicateKey) {
-            let library = serde_json::from_str::<serde_json::Value>(&text).map_err(|error| error.to_string());
+            let library = serde_json::from_str::<serde_json::Value>(text.strip_prefix('\u{feff}').unwrap_or(&text)).map_err(|error| error.to_string());
             // A number of any size is JSON; the library stops at one that it cannot keep and says no more.
             prop_assume!(!library.as_ref().is_err_and(|error| error.contains("number out of range")));
             prop_assert_eq!(ours.is_ok(), library.is_ok(), "{}", text);

@@ -40,6 +40,9 @@ pub(crate) struct TimeWire(pub(crate) Duration);
 /// Below this many basis points a bare number is more likely a percentage without its sign.
 const LEAST_BARE_POINTS: u64 = 100;
 
+/// How many digits a level may have behind the point of its percentage: a basis point has two.
+const LEVEL_DECIMALS: usize = 2;
+
 /// What may stand in the file, in words, and how it is read. A reading that fails gives `None`.
 trait Readable: Sized {
     const WHAT: &'static str;
@@ -131,15 +134,19 @@ impl Readable for RearmWire {
 }
 
 impl Readable for LevelWire {
-    const WHAT: &'static str =
-        "a share: a percentage such as \"85%\", or basis points from 100 to 10000 such as 8500";
+    const WHAT: &'static str = "a share: a percentage such as \"85%\", at most two digits behind the point, or basis \
+                                points from 100 to 10000 such as 8500";
 
     fn of_number(number: u64) -> Option<Self> {
         basis_points(number).map(Self)
     }
 
     fn of_text(text: &str) -> Option<Self> {
-        Share::parse(text)?.basis_points().map(Self)
+        // Written as it is meant: as a percentage, and no finer than a basis point, zeros included.
+        let percentage = text.strip_suffix('%')?;
+        let decimals = percentage.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        let points = Share::parse(text)?.basis_points()?;
+        (decimals <= LEVEL_DECIMALS).then_some(Self(points))
     }
 }
 

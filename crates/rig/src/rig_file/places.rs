@@ -1,6 +1,9 @@
 //! Where in a rig file a fault of the rig is.
 
-use epitome_loop::{HustleDefinitionError, HustleLimitsError, LoopDefinitionError, LoopField, PayloadKind};
+use epitome_loop::{
+    ContextLimitUnknown, HustleDefinitionError, HustleLimitsError, LoopDefinitionError, LoopField,
+    PayloadKind, TokenCount,
+};
 
 use super::Table;
 use crate::document::Document;
@@ -33,6 +36,7 @@ pub(super) fn located(error: &RigError, document: &Document<'_>) -> FileError {
                     broken_rule(fault, document, &table.place(&["compaction"]))
                 }
                 RigErrorKind::InvalidLoop(fault) => table.fault(keys_of_loop(fault), problem),
+                RigErrorKind::NoRoom(fault) => table.fault(key_of_limit(fault), problem),
                 RigErrorKind::DuplicateLoop => table.fault(&["name"], problem),
                 _ => table.fault(&["compaction", "hustle"], problem),
             }
@@ -69,6 +73,21 @@ fn keys_of_hustle(fault: HustleDefinitionError) -> &'static [&'static str] {
         HustleDefinitionError::NamedModelRevision => &["model", "revision"],
         HustleDefinitionError::NamedModelClient => &["model", "client"],
         _ => &[],
+    }
+}
+
+/// The limit of the model that is too small.
+fn key_of_limit(fault: ContextLimitUnknown) -> &'static [&'static str] {
+    match fault {
+        ContextLimitUnknown::NoRoom { window, reserved_output, safety_margin, .. } => {
+            let kept_free = [reserved_output, safety_margin].into_iter().sum();
+            if window != TokenCount::ZERO && window <= kept_free {
+                &["model", "window"]
+            } else {
+                &["model", "max_input"]
+            }
+        }
+        _ => &["model"],
     }
 }
 

@@ -89,6 +89,30 @@ fn a_rule_that_is_broken_is_pointed_at() {
             "line 41, column 18, loops[1].compaction.counter_policy: does not admit the counter",
         ),
         (
+            "window = 200000, max_output = 8000",
+            "window = 8000, max_output = 8000",
+            "no_room",
+            "line 34, column 50, loops[1].model.window: its policy leaves no room for input: context limit \
+             unknown: a window of 8000 and an input limit of 0 tokens leave no room after 8000 tokens for the \
+             answer and a margin of 160",
+        ),
+        (
+            "window = 200000, max_output",
+            "window = 200000, max_input = 4000, max_output",
+            "no_room",
+            "line 34, column 70, loops[1].model.max_input: its policy leaves no room for input: context limit \
+             unknown: a window of 200000 and an input limit of 4000 tokens leave no room after 8000 tokens for \
+             the answer and a margin of 4000",
+        ),
+        (
+            "name = \"big\", sampling",
+            "name = \"big\", window = 100, sampling",
+            "no_room",
+            "line 52, column 50, loops[2].model.window: its policy leaves no room for input: context limit \
+             unknown: a window of 100 and an input limit of 0 tokens leave no room after 100 tokens for the \
+             answer and a margin of 0",
+        ),
+        (
             "name = \"watched\"",
             "name = \"main\"",
             "duplicate_loop",
@@ -189,4 +213,49 @@ fn nothing_of_the_file_is_shown() {
         let fault = fault(from, to);
         assert!(!format!("{fault} {fault:?}").contains("canary"), "{fault}");
     }
+}
+
+/// Every table of a rig, policies and their amounts included, and the whole file: with a list of the same values
+/// in its place, in the order of the keys and with some to spare.
+#[test]
+fn a_table_is_never_a_list() {
+    let whole: serde_json::Value = serde_json::from_str(include_str!("tests/rig.json")).unwrap();
+    let mut tables = Vec::new();
+    pointers(&whole, String::new(), &mut tables);
+    assert!(tables.len() > 20, "{tables:?}");
+    for pointer in tables {
+        let mut changed = whole.clone();
+        let place = changed.pointer_mut(&pointer).unwrap();
+        let values: Vec<_> = place.as_object().unwrap().values().cloned().collect();
+        for surplus in [&[][..], &["junk".into(), 5.into()]] {
+            *changed.pointer_mut(&pointer).unwrap() = [values.as_slice(), surplus].concat().into();
+            let text = serde_json::to_string_pretty(&changed).unwrap();
+            let document = Document::parse(text.as_bytes(), FileFormat::Json).unwrap();
+            let fault = document.decode::<RigWire>().map(|_| ()).unwrap_err();
+            assert_eq!(fault.problem.kind(), "unexpected_value", "{pointer}: {fault}");
+            assert!(fault.problem.to_string().contains("a table"), "{pointer}: {fault}");
+            // The list is what is pointed at, by its place in the tree and in the text.
+            let at = text.lines().nth(fault.line - 1).unwrap().chars().nth(fault.column - 1);
+            assert_eq!(at, Some('['), "{pointer}: {fault}");
+            assert_eq!(fault.place.to_string(), shown(&pointer), "{fault}");
+        }
+    }
+}
+
+fn pointers(value: &serde_json::Value, at: String, tables: &mut Vec<String>) {
+    if let Some(table) = value.as_object() {
+        table.iter().for_each(|(key, inner)| pointers(inner, format!("{at}/{key}"), tables));
+        tables.push(at);
+    } else if let Some(list) = value.as_array() {
+        list.iter().enumerate().for_each(|(entry, inner)| pointers(inner, format!("{at}/{entry}"), tables));
+    }
+}
+
+/// A JSON pointer as a place: `/loops/0/model` is `loops[1].model`.
+fn shown(pointer: &str) -> String {
+    let parts = pointer.split('/').skip(1).map(|part| match part.parse::<usize>() {
+        Ok(entry) => format!("[{}]", entry + 1),
+        Err(_) => format!(".{part}"),
+    });
+    parts.collect::<String>().trim_start_matches('.').to_owned()
 }

@@ -31,7 +31,8 @@ fn limits(window: u64) -> ContextLimits {
 }
 
 fn with(key: &str, line: &str) -> String {
-    let changed = SEED.lines().map(|old| if old.starts_with(&format!("{key} =")) { line } else { old });
+    let is_it = |old: &str| old == key || old.starts_with(&format!("{key} ="));
+    let changed = SEED.lines().map(|old| if is_it(old) { line } else { old });
     changed.collect::<Vec<_>>().join("\n")
 }
 
@@ -110,13 +111,24 @@ fn a_policy_for_compaction_on_demand_needs_no_levels() {
 
 #[test]
 fn a_wrong_value_is_placed_and_explained() {
-    const SHARE: &str =
-        "expected a share: a percentage such as \"85%\", or basis points from 100 to 10000 such as 8500";
+    const SHARE: &str = "expected a share: a percentage such as \"85%\", at most two digits behind the point, or \
+                         basis points from 100 to 10000 such as 8500";
+    const KEPT: &str = "keep_recent: expected a table with tokens, and segments where they are bounded";
     for (key, line, expected) in [
         ("compact_at", "compact_at = 85", format!("line 4, column 14, compact_at: {SHARE}")),
         ("compact_at", "compact_at = \"120%\"", format!("line 4, column 14, compact_at: {SHARE}")),
         ("compact_at", "compact_at = \"1/3\"", format!("line 4, column 14, compact_at: {SHARE}")),
         ("compact_at", "compact_at = 0.85", format!("line 4, column 14, compact_at: {SHARE}")),
+        ("compact_at", "compact_at = \"17/20\"", format!("line 4, column 14, compact_at: {SHARE}")),
+        ("compact_at", "compact_at = \"85.500%\"", format!("line 4, column 14, compact_at: {SHARE}")),
+        ("[keep_recent]", "[[keep_recent]]", format!("line 13, column 1, {KEPT}")),
+        (
+            "reserved_output",
+            "reserved_output = [\"10%\", 1, 2]",
+            "line 6, column 19, reserved_output: expected a number of tokens, or a table such as \
+             { share_of_window = \"10%\", at_most = 20000 }"
+                .to_owned(),
+        ),
         (
             "compact_at",
             "compact_at = \"100%\"",
@@ -189,7 +201,7 @@ fn a_wrong_value_is_placed_and_explained() {
         (
             "max_request_bytes",
             "max_request_bytes = 0",
-            "line 11, column 21, max_request_bytes: expected a number of bytes, 1 or more".to_owned(),
+            "line 11, column 21, max_request_bytes: must not be zero".to_owned(),
         ),
         (
             "segments",
@@ -198,6 +210,50 @@ fn a_wrong_value_is_placed_and_explained() {
         ),
     ] {
         assert_eq!(fault(&with(key, line)), expected, "{line}");
+    }
+}
+
+#[test]
+fn a_table_is_never_a_list() {
+    let (before, _) = SEED.split_once("\n[keep_recent]").unwrap();
+    for (list, column) in [("[2, 4000, \"junk\", 5]", 15), ("[2, 400]", 15), ("[[2, 400]]", 15), ("[]", 15)] {
+        let fault = read_policy_file(format!("{before}keep_recent = {list}").as_bytes()).unwrap_err();
+        assert_eq!(fault.problem.kind(), "unexpected_value", "{list}");
+        assert_eq!((fault.line, fault.column), (12, column), "{list}");
+        assert!(fault.to_string().contains("keep_recent: expected a table"), "{fault}");
+    }
+    let rearm = with("rearm_below", "rearm_below = [\"70%\"]");
+    assert!(fault(&rearm).starts_with("line 5, column 15, rearm_below: expected a share"));
+    assert!(fault("[[1]]").ends_with("unknown key; known here are automatic, counter_policy, compact_at, rearm_below, reserved_output, safety_margin, safety_margin_if_exact, max_summary_tokens, keep_recent, count_timeout, hustle, max_request_bytes"));
+}
+
+#[test]
+fn levels_are_written_as_percentages_or_basis_points() {
+    for (written, points) in
+        [("\"85%\"", 8_500), ("\"85.5%\"", 8_550), ("\"85.25%\"", 8_525), ("8525", 8_525)]
+    {
+        let read = read_policy_file(with("compact_at", &format!("compact_at = {written}")).as_bytes());
+        assert_eq!(read.unwrap().compact_at, BasisPoints(points), "{written}");
+    }
+    for written in ["\"17/20\"", "\"85.500000%\"", "\"85.123%\"", "\"85.%\"", "\"8500\""] {
+        for key in ["compact_at", "rearm_below"] {
+            let read = read_policy_file(with(key, &format!("{key} = {written}")).as_bytes());
+            assert_eq!(read.unwrap_err().problem.kind(), "unexpected_value", "{key} = {written}");
+        }
+    }
+}
+
+/// Beyond what a file can hold, what is written is refused, and says so.
+#[test]
+fn a_policy_that_no_file_can_hold_does_not_read_back_as_another() {
+    let good = read_policy_file(SEED.as_bytes()).unwrap();
+    for policy in [
+        PolicyFile { automatic: false, compact_at: BasisPoints(10_001), ..good.clone() },
+        PolicyFile { automatic: false, rearm_below: RearmLevel::At(BasisPoints(u16::MAX)), ..good.clone() },
+        PolicyFile { max_request_bytes: Some(0), ..good.clone() },
+        PolicyFile { compact_at: BasisPoints(0), ..good },
+    ] {
+        assert!(read_policy_file(policy.to_json().as_bytes()).is_err());
     }
 }
 

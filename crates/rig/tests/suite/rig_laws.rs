@@ -20,13 +20,17 @@ struct Hustle {
     model: u8,
 }
 
-/// A loop in a few words: its name, and which hustle it asks for.
+/// A loop in a few words: its name, which hustle it asks for, and the window of its model.
 #[derive(Clone, Debug)]
 struct Loop {
     name: &'static str,
     hustle: Option<&'static str>,
     automatic: bool,
+    window: u64,
 }
+
+/// What each policy here keeps free for the answer.
+const RESERVED: u64 = 512;
 
 const NAMES: [&str; 4] = ["a", "b", " a", "_looprig.x"];
 
@@ -58,8 +62,9 @@ fn loops() -> impl Strategy<Value = Vec<Loop>> {
         prop_oneof![20 => (0..3usize).prop_map(|at| ["x", "y", "z"][at]), 1 => Just(" ")],
         hustle,
         any::<bool>(),
+        prop_oneof![20 => Just(0), 20 => Just(1 << 17), 1 => Just(1), 4 => RESERVED - 1..RESERVED + 3],
     )
-        .prop_map(|(name, hustle, automatic)| Loop { name, hustle, automatic });
+        .prop_map(|(name, hustle, automatic, window)| Loop { name, hustle, automatic, window });
     vec(agent_loop, 0..3)
 }
 
@@ -88,7 +93,8 @@ fn settings(hustle: &Hustle) -> HustleSettings {
 }
 
 fn definition(agent_loop: &Loop) -> LoopDefinitionBuilder {
-    let model = Model { provider: "p".into(), name: "m".into(), ..Model::default() };
+    let limits = ContextLimits { window: TokenCount(agent_loop.window), ..ContextLimits::default() };
+    let model = Model { provider: "p".into(), name: "m".into(), limits, ..Model::default() };
     let builder = LoopDefinition::builder(agent_loop.name, model);
     let Some(hustle) = agent_loop.hustle else { return builder };
     builder
@@ -99,7 +105,7 @@ fn definition(agent_loop: &Loop) -> LoopDefinitionBuilder {
             counter_policy: CounterPolicy::RequireExact,
             compact_at: BasisPoints(8_500),
             rearm_below: BasisPoints(6_000),
-            reserved_output: TokenCount(512),
+            reserved_output: TokenCount(RESERVED),
             safety_margin: TokenCount(0),
             max_summary_tokens: TokenCount(256),
             count_timeout: Duration::from_secs(2),
@@ -142,6 +148,8 @@ fn everything_fits(loops: &[Loop], hustles: &[Hustle], queued: Option<u64>) -> b
         && all_differ(hustles.iter().map(|hustle| hustle.name))
         && !loops.is_empty()
         && loops.iter().all(|found| found.name != " ")
+        // A window that is not known is 0 and leaves room for anything.
+        && loops.iter().all(|found| found.hustle.is_none() || !(1..=RESERVED).contains(&found.window))
         && all_differ(loops.iter().map(|found| found.name))
         && loops.iter().filter_map(|found| found.hustle).all(served)
 }
@@ -186,10 +194,10 @@ proptest! {
         let mut loops: Vec<Loop> = loops
             .into_iter()
             .filter(|found| found.name != " " && seen.insert(found.name))
-            .map(|found| Loop { hustle: found.hustle.filter(|name| names.contains(name)), ..found })
+            .map(|found| Loop { hustle: found.hustle.filter(|name| names.contains(name)), window: 0, ..found })
             .collect();
         if loops.is_empty() {
-            loops.push(Loop { name: "x", hustle: None, automatic: true });
+            loops.push(Loop { name: "x", hustle: None, automatic: true, window: 1 });
         }
         let rig = build(&loops, &hustles, (!hustles.is_empty()).then_some(3)).unwrap();
         let order: Vec<&str> = rig.loops().iter().map(|found| found.name().as_str()).collect();
@@ -213,7 +221,7 @@ proptest! {
 fn faults_are_found_in_the_references_order() {
     let hustle = |name| Hustle { name, background: true, input: 0, output: 0, echo: false, model: 0 };
     let small = |name| Hustle { input: 1, output: 1, ..hustle(name) };
-    let agent_loop = |name, hustle| Loop { name, hustle: Some(hustle), automatic: false };
+    let agent_loop = |name, hustle| Loop { name, hustle: Some(hustle), automatic: false, window: 0 };
     let kind = |loops: &[Loop], hustles: &[Hustle], queued| {
         let error = build(loops, hustles, queued).unwrap_err();
         (error.kind.as_str(), error.part.to_string(), error.name.as_str().to_owned())
@@ -232,6 +240,20 @@ fn faults_are_found_in_the_references_order() {
     assert_eq!(kind(&wrong, &[small("a")], Some(0)), found("invalid_loop", "loop 1", " "));
     let twice = [agent_loop("x", "a"), agent_loop("x", "b")];
     assert_eq!(kind(&twice, &[small("a")], Some(0)), found("duplicate_loop", "loop 2", "x"));
+    // Loops are judged one after the other, each with its policy; hustles are asked for when all are valid.
+    let tight = Loop { window: RESERVED, ..agent_loop("y", "c") };
+    let reserved = agent_loop("x", "_looprig.x");
+    let policy = "incompatible_compaction_hustle";
+    for (loops, first) in [
+        ([agent_loop("x", "c"), tight.clone()], found("no_room", "loop 2", "y")),
+        ([tight.clone(), agent_loop(" ", "c")], found("no_room", "loop 1", "y")),
+        ([agent_loop(" ", "c"), tight], found("invalid_loop", "loop 1", " ")),
+        ([reserved.clone(), agent_loop(" ", "c")], found(policy, "loop 1", "_looprig.x")),
+        ([reserved.clone(), reserved.clone()], found(policy, "loop 1", "_looprig.x")),
+        ([agent_loop(" ", "c"), reserved], found("invalid_loop", "loop 1", " ")),
+    ] {
+        assert_eq!(kind(&loops, &[small("a")], Some(0)), first);
+    }
     let two = [agent_loop("x", "b"), agent_loop("y", "a")];
     assert_eq!(kind(&two, &[small("a")], Some(0)), found("missing_compaction_hustle", "loop 1", "b"));
     let one = [agent_loop("y", "a")];
