@@ -1,6 +1,6 @@
 //! How providers write tools and calls inside a prompt.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::Value;
@@ -54,12 +54,11 @@ fn signature(definition: &str) -> Option<String> {
 /// is nested deeper than 128.
 fn fields(schema: &Value) -> String {
     let mut out = String::new();
-    let required = schema.get("required").and_then(Value::as_array);
+    let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
+    let required: BTreeSet<&str> = required.filter_map(Value::as_str).collect();
     for (name, property) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
         comment(&mut out, property);
-        let is_required =
-            required.is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name.as_str())));
-        let optional = if is_required { "" } else { "?" };
+        let optional = if required.contains(name.as_str()) { "" } else { "?" };
         let _ = write!(out, "{name}{optional}: {},", type_of(property));
         if let Some(value) = property.get("default") {
             let _ = write!(out, " // default: {value}");
@@ -134,6 +133,21 @@ mod tests {
         assert_eq!(all, "namespace functions {\n\ntype now = () => any;\n\n{}} // namespace functions");
         let deep = format!(r#"{{"name":"d","parameters":{}1{}}}"#, "[".repeat(5_000), "]".repeat(5_000));
         assert_eq!(signature(&deep), None);
+    }
+
+    /// A definition with many properties, as many of them required: looking for each name in the whole list would
+    /// take minutes.
+    #[test]
+    fn time_grows_with_the_number_of_properties() {
+        let each = |of: &dyn Fn(usize) -> String| (0..60_000).map(of).collect::<Vec<_>>().join(",");
+        let properties = each(&|at| format!(r#""p{at}":{{"type":"string"}}"#));
+        let required = each(&|at| format!(r#""q{at}""#));
+        let schema = format!(r#"{{"properties":{{{properties}}},"required":[{required},"p59999"]}}"#);
+        let definition = format!(r#"{{"name":"f","parameters":{schema}}}"#);
+        let start = std::time::Instant::now();
+        let signature = signature(&definition).unwrap();
+        assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
+        assert!(signature.contains("\np59998?: string,\np59999: string,\n"));
     }
 
     #[test]
