@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use epitome_loop::{Request, Role};
+use epitome_loop::{CountQuality, Request, Role};
 
-use crate::content_cost::{ContentCost, Tariff};
+use crate::content_cost::Tariff;
 use crate::error_band::{Amount, CountRange};
+use crate::kind_costs::ContentCost;
 
 /// A count of a request, part by part.
 ///
@@ -32,32 +33,39 @@ pub struct Breakdown {
 }
 
 impl Breakdown {
-    pub(crate) fn of(request: &Request, tariff: &Tariff, tools: Amount, mut costs: Vec<ContentCost>) -> Self {
-        tariff.settle(&request.messages, &mut costs);
+    /// Puts the parts together. The range of an estimate is never a point.
+    pub(crate) fn of(
+        request: &Request,
+        tariff: &Tariff,
+        tools: Amount,
+        costs: &[ContentCost],
+        quality: CountQuality,
+    ) -> Self {
         let saved = tariff.framing.saved(&request.messages, !request.tools.is_empty());
         let tools = Amount { tokens: tools.tokens.saturating_sub(saved), ..tools };
         let mut parts = Self {
             per_message: Vec::with_capacity(request.messages.len()),
             tools: tools.tokens,
-            framing: tariff.framing.request,
             unseen: request.unseen_tokens.get(),
             ..Self::default()
         };
-        let mut doubt = tools;
-        for (message, cost) in request.messages.iter().zip(&costs) {
-            let tokens = cost.total();
+        let mut marks = tariff.framing.around_request();
+        let mut content = Amount::default();
+        let kept = tariff.keeps_reasoning_of(&request.messages);
+        for ((message, cost), reasoning) in request.messages.iter().zip(costs).zip(kept) {
+            let amount = cost.amount(reasoning);
             let by_role = parts.by_role.entry(message.role()).or_default();
-            *by_role = by_role.saturating_add(tokens);
-            cost.add_to(&mut parts.by_kind);
-            parts.per_message.push(tokens);
-            parts.framing = parts.framing.saturating_add(tariff.framing.around(message));
-            doubt = doubt.plus(cost.amount());
+            *by_role = by_role.saturating_add(amount.tokens);
+            cost.add_to(&mut parts.by_kind, reasoning);
+            parts.per_message.push(amount.tokens);
+            marks = marks.plus(tariff.framing.around(message));
+            content = content.plus(amount);
         }
-        parts.total = [parts.tools, parts.framing, parts.unseen]
-            .iter()
-            .chain(&parts.per_message)
-            .fold(0, |sum, &tokens| sum.saturating_add(tokens));
-        parts.range = Amount { tokens: parts.total, ..doubt }.range();
+        parts.framing = marks.tokens;
+        let total = tools.plus(marks).plus(content).plus(Amount::exact(parts.unseen));
+        parts.total = total.tokens;
+        let is_exact = matches!(quality, CountQuality::ExactLocal | CountQuality::ExactProvider);
+        parts.range = if is_exact { total } else { total.never_sure() }.range();
         parts
     }
 }

@@ -1,13 +1,12 @@
 //! What the content of a message costs, split by kind of block.
 
-use std::collections::BTreeMap;
-
 use epitome_loop::{Block, Document, Message, Opaque, RawJson, Role, Thinking, ToolUse};
 
 use crate::Encoding;
 use crate::error_band::{Amount, ErrorBand};
 use crate::fit::Fit;
 use crate::framing::{Arguments, Definition, Framing};
+use crate::kind_costs::{ContentCost, KindCosts, THINKING};
 use crate::media::MediaRules;
 use crate::model_table::{CLAUDE_MEDIA, GEMINI_3};
 use crate::models::Family;
@@ -27,70 +26,6 @@ pub(crate) struct Tariff {
     pub(crate) keeps_reasoning: bool,
 }
 
-/// Tokens of some content, split by the kind of block they come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ContentCost {
-    by_kind: [u64; KINDS.len()],
-    /// The doubt about everything but reasoning; its tokens are not used.
-    doubt: Amount,
-    reasoning: Amount,
-}
-
-/// The kinds in the order of [`ContentCost`].
-const KINDS: [&str; 10] = [
-    "text",
-    "refusal",
-    "image",
-    "audio",
-    "document",
-    "thinking",
-    "tool_use",
-    "tool_result",
-    "opaque",
-    "other",
-];
-
-const THINKING: &str = "thinking";
-
-impl ContentCost {
-    pub(crate) fn total(&self) -> u64 {
-        self.by_kind.iter().fold(0, |sum, &tokens| sum.saturating_add(tokens))
-    }
-
-    /// The total with its doubt.
-    pub(crate) fn amount(&self) -> Amount {
-        let Amount { below, above, .. } = self.doubt.plus(self.reasoning);
-        Amount { tokens: self.total(), below, above }
-    }
-
-    /// Adds the kinds that cost something to a table.
-    pub(crate) fn add_to(&self, table: &mut BTreeMap<&'static str, u64>) {
-        for (&kind, &tokens) in KINDS.iter().zip(&self.by_kind).filter(|&(_, &tokens)| tokens > 0) {
-            let sum = table.entry(kind).or_default();
-            *sum = sum.saturating_add(tokens);
-        }
-    }
-
-    fn charge(&mut self, kind: &'static str, amount: Amount) {
-        let known = KINDS.iter().position(|&name| name == kind).unwrap_or(KINDS.len() - 1);
-        if let Some(sum) = self.by_kind.get_mut(known) {
-            *sum = sum.saturating_add(amount.tokens);
-        }
-        let doubt = if kind == THINKING { &mut self.reasoning } else { &mut self.doubt };
-        *doubt = doubt.plus(amount);
-    }
-
-    /// The same content without its reasoning.
-    #[must_use]
-    fn without_reasoning(mut self) -> Self {
-        if let Some(tokens) = self.by_kind.iter_mut().zip(KINDS).find(|(_, kind)| *kind == THINKING) {
-            *tokens.0 = 0;
-        }
-        self.reasoning = Amount::default();
-        self
-    }
-}
-
 impl Tariff {
     /// For a model of which no more is known than whose form its requests have.
     pub(crate) fn of_unknown(family: Family) -> Self {
@@ -100,7 +35,7 @@ impl Tariff {
             Family::OpenAi | Family::Other => (Fit::Unpublished, MediaRules::CONSERVATIVE),
         };
         let text = TextSize::Fitted { encoding: Encoding::O200kBase, fit };
-        let (framing, sealed) = (Framing::of(family), SealedRule::of(family));
+        let (framing, sealed) = (Framing::guessed(family), SealedRule::of(family));
         Self { text, media, framing, sealed, ..Self::UNKNOWN }
     }
 
@@ -118,31 +53,31 @@ impl Tariff {
     ///
     /// Nesting is walked with a list of what is left, not by recursion, so its depth does not matter.
     pub(crate) fn content(&self, blocks: &[Block]) -> ContentCost {
-        let mut cost = ContentCost::default();
+        let mut costs = KindCosts::default();
         let mut left: Vec<&[Block]> = vec![blocks];
         while let Some(blocks) = left.pop() {
             for block in blocks {
-                cost.charge(charged_as(block), self.block(block));
+                costs.charge(charged_as(block), self.block(block));
                 if let Block::ToolResult(result) = block {
                     left.push(&result.content);
                 }
             }
         }
-        cost
+        costs.packed()
     }
 
-    /// Drops what the provider drops: the reasoning of earlier turns, unless the model keeps it.
-    pub(crate) fn settle(&self, messages: &[Message], costs: &mut [ContentCost]) {
-        if self.keeps_reasoning {
-            return;
-        }
-        let turn = messages.iter().rposition(|message| message.role() == Role::User).unwrap_or(0);
-        costs.iter_mut().take(turn).for_each(|cost| *cost = cost.without_reasoning());
+    /// Whether the reasoning in each message is kept: the provider drops that of earlier turns, unless the model
+    /// keeps it.
+    pub(crate) fn keeps_reasoning_of(&self, messages: &[Message]) -> impl Iterator<Item = bool> {
+        let is_user = |message: &Message| message.role() == Role::User;
+        let newest_turn = messages.iter().rposition(is_user).filter(|_| !self.keeps_reasoning).unwrap_or(0);
+        (0..messages.len()).map(move |at| at >= newest_turn)
     }
 
     /// A message with the marks around it.
     pub(crate) fn message(&self, message: &Message) -> u64 {
-        self.framing.around(message).saturating_add(self.content(message.blocks()).total())
+        let content = self.content(message.blocks()).amount(true);
+        self.framing.around(message).plus(content).tokens
     }
 
     /// The cost of tool definitions in a request without a system message.
@@ -152,12 +87,16 @@ impl Tariff {
         }
         let each = self.framing.tool.saturating_mul(u64::try_from(tools.len()).unwrap_or(u64::MAX));
         let text = match self.framing.definition {
-            Definition::Signature => self.text.tokens(&signatures(tools.iter().map(RawJson::as_str))),
-            Definition::Json => {
-                tools.iter().map(|tool| self.text.tokens(tool.as_str())).fold(0, u64::saturating_add)
-            }
+            Definition::Signature => self.text.measure(&signatures(tools.iter().map(RawJson::as_str))),
+            Definition::Json => tools
+                .iter()
+                .map(|tool| self.text.measure(tool.as_str()))
+                .fold(Amount::default(), Amount::plus),
         };
-        FRAMING_BAND.around(text.saturating_add(each).saturating_add(self.framing.tools))
+        // In what form a definition is shown to the model is not published, so its text is in doubt even where
+        // text is counted exactly.
+        let band = self.framing.measured_band;
+        text.at_least(band).plus(band.around(each.saturating_add(self.framing.tools)))
     }
 
     /// One block, without the content of a nested tool result.
@@ -169,7 +108,7 @@ impl Tariff {
             Block::Document(document) => self.document(document),
             Block::Thinking(thinking) => self.thinking(thinking),
             Block::ToolUse(call) => self.tool_use(call),
-            Block::ToolResult(result) => FRAMING_BAND.around(self.framing.result(result.is_error)),
+            Block::ToolResult(result) => self.framing.result(result.is_error),
             Block::Opaque(opaque) => self.opaque(opaque),
             // A kind that this version does not know cannot be looked into.
             _ => FILE_BAND.around(UNKNOWN_BLOCK),
@@ -199,7 +138,8 @@ impl Tariff {
 
     fn tool_use(&self, call: &ToolUse) -> Amount {
         let ToolUse { id: _, name, input, provider_state, provider_state_format } = call;
-        let frame = FRAMING_BAND.around(self.framing.tool_call).plus(self.text.measure(name));
+        let marks = self.framing.measured_band;
+        let frame = marks.around(self.framing.tool_call).plus(self.text.measure(name));
         let arguments = input.as_ref().map_or(Amount::default(), |input| self.arguments(input.as_str()));
         frame.plus(arguments).plus(self.state(provider_state.as_ref(), provider_state_format))
     }
@@ -210,7 +150,8 @@ impl Tariff {
             Arguments::Json => None,
         };
         let Some((values, each)) = values else { return self.text.measure(input) };
-        let one = |value: &String| FRAMING_BAND.around(each).plus(self.text.measure(value));
+        let marks = self.framing.measured_band;
+        let one = |value: &String| marks.around(each).plus(self.text.measure(value));
         values.iter().map(one).fold(Amount::default(), Amount::plus)
     }
 
@@ -243,8 +184,6 @@ fn charged_as(block: &Block) -> &'static str {
     }
 }
 
-/// Marks around tools and calls, where they are measured and not published.
-pub(crate) const FRAMING_BAND: ErrorBand = ErrorBand::new(10, 15);
 const AUDIO_BAND: ErrorBand = ErrorBand::new(30, 25);
 /// How much of a file is text cannot be seen from here.
 const FILE_BAND: ErrorBand = ErrorBand::new(80, 60);

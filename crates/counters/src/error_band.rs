@@ -36,12 +36,11 @@ impl ErrorBand {
     }
 
     /// An estimate with this band around it.
-    pub(crate) fn around(self, tokens: u64) -> Amount {
-        let share = |percent: u8| u128::from(tokens) * u128::from(percent) / 100;
+    pub(crate) const fn around(self, tokens: u64) -> Amount {
         Amount {
             tokens,
-            below: u64::try_from(share(self.below_percent)).unwrap_or(u64::MAX),
-            above: u64::try_from(share(self.above_percent)).unwrap_or(u64::MAX),
+            below: tokens.saturating_mul(self.below_percent as u64),
+            above: tokens.saturating_mul(self.above_percent as u64),
         }
     }
 }
@@ -57,16 +56,32 @@ impl fmt::Display for ErrorBand {
 }
 
 /// A count with its doubt: what the true count may be less or more.
+///
+/// The doubt is kept in hundredths of a token, in which a percentage of a whole number is exact. So the doubts of
+/// many small parts add up to what they are together; whole tokens come out of it once, at the end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
     pub(crate) tokens: u64,
+    /// Hundredths of a token; the largest figure stands for no bound at all.
     pub(crate) below: u64,
+    /// Hundredths of a token; the largest figure stands for no bound at all.
     pub(crate) above: u64,
 }
 
+/// Parts of a token in which doubt is kept.
+const HUNDREDTHS: u64 = 100;
+
 impl Amount {
-    pub(crate) fn exact(tokens: u64) -> Self {
+    pub(crate) const fn exact(tokens: u64) -> Self {
         Self { tokens, below: 0, above: 0 }
+    }
+
+    /// An estimate of so many thousandths of a token, rounded up, with a band around it. What was added by
+    /// rounding counts among what the true count may be less.
+    pub(crate) fn of_thousandths(thousandths: u64, band: ErrorBand) -> Self {
+        let amount = band.around(thousandths.div_ceil(1_000));
+        let added = (1_000 - thousandths % 1_000) % 1_000;
+        Self { below: amount.below.saturating_add(added.div_ceil(10)), ..amount }
     }
 
     #[must_use]
@@ -78,11 +93,26 @@ impl Amount {
         }
     }
 
+    /// The same count, in doubt by at least this band.
+    #[must_use]
+    pub(crate) fn at_least(self, band: ErrorBand) -> Self {
+        let least = band.around(self.tokens);
+        Self { below: self.below.max(least.below), above: self.above.max(least.above), ..self }
+    }
+
+    /// The same count, in doubt by at least one token either way.
+    #[must_use]
+    pub(crate) fn never_sure(self) -> Self {
+        Self { below: self.below.max(1), above: self.above.max(1), ..self }
+    }
+
+    /// Whole tokens, rounded outward.
     pub(crate) fn range(self) -> CountRange {
+        let whole = |doubt: u64| if doubt == u64::MAX { u64::MAX } else { doubt.div_ceil(HUNDREDTHS) };
         CountRange {
-            low: TokenCount(self.tokens.saturating_sub(self.below)),
+            low: TokenCount(self.tokens.saturating_sub(whole(self.below))),
             tokens: TokenCount(self.tokens),
-            high: TokenCount(self.tokens.saturating_add(self.above)),
+            high: TokenCount(self.tokens.saturating_add(whole(self.above))),
         }
     }
 }
@@ -90,7 +120,8 @@ impl Amount {
 /// A count of a whole request with the range in which the true count is to be expected.
 ///
 /// Each part of the request contributes the band of its own class, as if all of them erred the same way: a
-/// range that is rather too wide than too narrow.
+/// range that is rather too wide than too narrow. Marks around messages contribute where the provider does not
+/// publish them. The range of an estimate is never a point: it reaches one token either way at least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CountRange {
@@ -118,7 +149,7 @@ impl CountRange {
 
     /// What must stay free below a limit so that a request whose estimate just fits still fits when the true
     /// count is at the upper end: `limit` x above / (100 + above), rounded up. Meant as the safety margin of
-    /// a compaction policy. Zero for an exact count.
+    /// a compaction policy. Zero for an exact count, and never for an estimate, unless `limit` is zero.
     #[must_use]
     pub fn safety_margin(&self, limit: TokenCount) -> TokenCount {
         let above = u128::from(self.high.get().saturating_sub(self.tokens.get()));
@@ -144,6 +175,25 @@ mod tests {
         let exact = Amount::exact(500).range();
         assert_eq!((exact.safety_margin(TokenCount(1_000)), exact.band()), (TokenCount(0), ErrorBand::EXACT));
         assert_eq!(Amount::default().range().safety_margin(TokenCount(10)), TokenCount(0));
+    }
+
+    #[test]
+    fn doubts_of_small_parts_add_up_and_are_rounded_once() {
+        let band = ErrorBand::new(10, 15);
+        let sum = |parts: u64| (0..parts).fold(Amount::default(), |sum, _| sum.plus(band.around(1)));
+        let range = sum(1_000).range();
+        assert_eq!((range.low, range.high), (TokenCount(900), TokenCount(1_150)));
+        let range = sum(1).range();
+        assert_eq!((range.low, range.high), (TokenCount(0), TokenCount(2)));
+        // 1.03 tokens became two.
+        let rounded = Amount::of_thousandths(1_030, band);
+        assert_eq!((rounded.tokens, rounded.below, rounded.above), (2, 20 + 97, 30));
+        assert_eq!(Amount::of_thousandths(2_000, band), band.around(2));
+        assert_eq!(Amount::of_thousandths(0, band), Amount::default());
+        let sure = Amount::exact(500);
+        assert_eq!(sure.never_sure().range().band(), ErrorBand::new(1, 1));
+        assert_eq!(sure.at_least(band), band.around(500));
+        assert_eq!(ErrorBand::new(20, 20).around(500).at_least(band), ErrorBand::new(20, 20).around(500));
     }
 
     #[test]

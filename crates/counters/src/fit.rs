@@ -2,7 +2,7 @@
 
 use crate::byte_pairs::BytePairs;
 use crate::content_class::ContentClass;
-use crate::error_band::ErrorBand;
+use crate::error_band::{Amount, ErrorBand};
 
 /// How a tokenizer that is not published is approximated: by the count of `o200k_base`, scaled by the class of
 /// the text, and a share for each word that is glued to what stands before it.
@@ -76,13 +76,14 @@ impl Fit {
         self.figures().bands.get(class as usize).copied().unwrap_or(ErrorBand::EXACT)
     }
 
-    /// The tokens of a text of which `encoded` is the count by the encoding, rounded up.
-    pub(crate) fn tokens(self, encoded: u64, pairs: &BytePairs, class: ContentClass) -> u64 {
+    /// The size of a text of which `encoded` is the count by the encoding.
+    pub(crate) fn measure(self, encoded: u64, pairs: &BytePairs, class: ContentClass) -> Amount {
         let figures = self.figures();
         let scale = figures.per_mille.get(class as usize).copied().unwrap_or(1_000);
         let glued = figures.glued.saturating_mul(pairs.glued_words());
         let humps = figures.hump.saturating_mul(pairs.humps());
-        encoded.saturating_mul(scale).saturating_add(glued).saturating_add(humps).div_ceil(1_000)
+        let thousandths = encoded.saturating_mul(scale).saturating_add(glued).saturating_add(humps);
+        Amount::of_thousandths(thousandths, self.error_band(class))
     }
 
     fn figures(self) -> &'static Figures {
@@ -107,10 +108,10 @@ mod tests {
             "crates/loop/src/model.rs: pub fn windowTokens(self) -> u64 { self.limits.window.get() }\n";
         let pairs = BytePairs::of(text);
         for fit in ALL {
-            let tokens = fit.tokens(100, &pairs, ContentClass::Code);
+            let tokens = fit.measure(100, &pairs, ContentClass::Code).tokens;
             assert!((100..180).contains(&tokens), "{fit:?}: {tokens}");
-            assert_eq!(fit.tokens(0, &BytePairs::of(""), ContentClass::Prose), 0);
-            assert_eq!(fit.tokens(1, &BytePairs::of("a"), ContentClass::Prose), 2);
+            assert_eq!(fit.measure(0, &BytePairs::of(""), ContentClass::Prose), Amount::default());
+            assert_eq!(fit.measure(1, &BytePairs::of("a"), ContentClass::Prose).tokens, 2);
         }
     }
 

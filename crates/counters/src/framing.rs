@@ -2,6 +2,7 @@
 
 use epitome_loop::{Block, Message, Role};
 
+use crate::error_band::{Amount, ErrorBand};
 use crate::models::Family;
 
 /// Tokens around the content of a request. `docs/counting.md` says where each figure comes from.
@@ -33,6 +34,10 @@ pub(crate) struct Framing {
     pub(crate) tool: u64,
     /// How the definition of a tool is written.
     pub(crate) definition: Definition,
+    /// How far off `request` and `message` may be.
+    pub(crate) plain_band: ErrorBand,
+    /// How far off everything else may be, which no provider publishes.
+    pub(crate) measured_band: ErrorBand,
 }
 
 /// How a provider writes the arguments of a call.
@@ -63,19 +68,41 @@ impl Framing {
         }
     }
 
+    /// For a model of the family whose own framing is not published: that of the family's other models.
+    pub(crate) const fn inherited(family: Family) -> Self {
+        let framing = Self::of(family);
+        Self { plain_band: framing.measured_band, ..framing }
+    }
+
+    /// For a model of which no more is known than whose form its requests have.
+    pub(crate) const fn guessed(family: Family) -> Self {
+        let band = Self::UNKNOWN.measured_band;
+        match family {
+            // Many models are spoken to in OpenAI's form that are not OpenAI's.
+            Family::OpenAi => Self { plain_band: band, measured_band: band, ..Self::OPENAI },
+            Family::Anthropic | Family::Gemini | Family::Other => Self::inherited(family),
+        }
+    }
+
+    /// The marks around a request.
+    pub(crate) const fn around_request(&self) -> Amount {
+        self.plain_band.around(self.request)
+    }
+
     /// The marks around a message.
-    pub(crate) fn around(&self, message: &Message) -> u64 {
+    pub(crate) fn around(&self, message: &Message) -> Amount {
         let own = match message {
             Message::ToolResult { is_error, .. } => self.result(*is_error),
-            Message::Assistant { blocks, .. } => self.calls(blocks),
-            _ => 0,
+            Message::Assistant { blocks, .. } => self.measured_band.around(self.calls(blocks)),
+            _ => Amount::default(),
         };
-        self.message.saturating_add(own)
+        self.plain_band.around(self.message).plus(own)
     }
 
     /// The marks around a result.
-    pub(crate) fn result(&self, is_error: bool) -> u64 {
-        self.tool_result.saturating_add(if is_error { self.failed_result } else { 0 })
+    pub(crate) fn result(&self, is_error: bool) -> Amount {
+        let failed = if is_error { self.failed_result } else { 0 };
+        self.measured_band.around(self.tool_result.saturating_add(failed))
     }
 
     /// What calls in one message take beside what each of them takes.
@@ -114,6 +141,8 @@ impl Framing {
         tools_beside_system: 4,
         tool: 0,
         definition: Definition::Signature,
+        plain_band: ErrorBand::EXACT,
+        measured_band: ErrorBand::new(10, 15),
     };
 
     /// Anthropic publishes 346 tokens for the system text that comes with tools (Claude 4, tool choice `auto`)
@@ -132,9 +161,11 @@ impl Framing {
         tools_beside_system: 0,
         tool: 8,
         definition: Definition::Json,
+        plain_band: ErrorBand::new(10, 15),
+        measured_band: ErrorBand::new(10, 15),
     };
 
-    /// Nothing is published; measured on few requests.
+    /// Nothing is published; measured on few requests, so the bands are wide.
     const GEMINI: Self = Self {
         request: 1,
         message: 1,
@@ -149,9 +180,11 @@ impl Framing {
         tools_beside_system: 0,
         tool: 8,
         definition: Definition::Json,
+        plain_band: ErrorBand::new(50, 50),
+        measured_band: ErrorBand::new(50, 50),
     };
 
-    /// The figures of a usual chat template.
+    /// The figures of a usual chat template. Templates differ much, and so the bands are wide.
     pub(crate) const UNKNOWN: Self = Self {
         request: 4,
         message: 5,
@@ -166,5 +199,7 @@ impl Framing {
         tools_beside_system: 0,
         tool: 8,
         definition: Definition::Json,
+        plain_band: ErrorBand::new(40, 60),
+        measured_band: ErrorBand::new(40, 60),
     };
 }

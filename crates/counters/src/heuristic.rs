@@ -49,8 +49,10 @@ impl HeuristicEstimator {
     #[must_use]
     pub fn measure_parts(&self, request: &Request) -> Breakdown {
         let tariff = Tariff::UNKNOWN_BYTES;
-        let costs = request.messages.iter().map(|message| tariff.content(message.blocks())).collect();
-        Breakdown::of(request, &tariff, tariff.tools(&request.tools), costs)
+        let content = |message: &Message| tariff.content(message.blocks());
+        let costs: Vec<_> = request.messages.iter().map(content).collect();
+        let tools = tariff.tools(&request.tools);
+        Breakdown::of(request, &tariff, tools, &costs, CountQuality::HeuristicEstimate)
     }
 
     /// Where the counts of `o200k_base` lie around the estimate for nine texts in ten of a class.

@@ -10,6 +10,7 @@ mod error_band;
 mod fit;
 mod framing;
 mod heuristic;
+mod kind_costs;
 mod local;
 mod media;
 mod memo;

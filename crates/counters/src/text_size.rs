@@ -33,12 +33,11 @@ impl TextSize {
         }
         let pairs = BytePairs::of(text);
         let class = ContentClass::of_pairs(&pairs);
-        let tokens = match self {
-            Self::Exact(encoding) => encoding.count(text),
-            Self::Fitted { encoding, fit } => fit.tokens(encoding.count(text), &pairs, class),
-            Self::Bytes => estimate(&pairs, class),
-        };
-        self.error_band(class).around(tokens)
+        match self {
+            Self::Exact(encoding) => Amount::exact(encoding.count(text)),
+            Self::Fitted { encoding, fit } => fit.measure(encoding.count(text), &pairs, class),
+            Self::Bytes => Amount::of_thousandths(estimate(&pairs, class), self.error_band(class)),
+        }
     }
 
     pub(crate) fn error_band(self, class: ContentClass) -> ErrorBand {
@@ -54,9 +53,10 @@ impl TextSize {
 /// The estimate of a text, rounded up, by the shares of its class.
 pub(crate) fn estimate_text(text: &str) -> u64 {
     let pairs = BytePairs::of(text);
-    estimate(&pairs, ContentClass::of_pairs(&pairs))
+    estimate(&pairs, ContentClass::of_pairs(&pairs)).div_ceil(1_000)
 }
 
+/// Thousandths of a token.
 fn estimate(pairs: &BytePairs, class: ContentClass) -> u64 {
     let shares = match class {
         ContentClass::OtherLanguage => &LANGUAGE_SHARES,
@@ -64,5 +64,5 @@ fn estimate(pairs: &BytePairs, class: ContentClass) -> u64 {
         _ => &SHARES,
     };
     // Hundredths of a token times thousandths.
-    pairs.weighted(shares).saturating_mul(share_tables::factor(class)).div_ceil(100_000)
+    pairs.weighted(shares).saturating_mul(share_tables::factor(class)).div_ceil(100)
 }
