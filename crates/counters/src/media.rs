@@ -6,7 +6,7 @@ use epitome_loop::{Audio, Document, Image};
 
 use crate::error_band::{Amount, ErrorBand};
 use crate::pixel_size::PixelSize;
-use crate::play_time::play_time_ms;
+use crate::play_time::{Rates, play_time_ms};
 
 /// How a provider charges for one picture. The formulas are the providers' published ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum ImageRule {
     /// OpenAI's and Anthropic's patches: squares of `side` pixels, at most `most` of them and at most
     /// `long_edge` pixels along the long edge (larger pictures are shrunk), times `percent`.
     Patches {
-        /// Pixels along one side of a patch.
+        /// Pixels along one side of a patch; 0 is taken for 1.
         side: u32,
         /// The most patches a picture can take.
         most: u32,
@@ -79,17 +79,19 @@ impl MediaRules {
         band.around(self.image(image))
     }
 
-    /// Tokens for a recording: by its duration, read from its header or reckoned at a low bit rate (64 kbit/s
-    /// for MP3, 32 kbit/s for anything else) and so on the long side. One without data is taken for a minute.
+    /// Tokens for a recording: by its duration, read from its header, or reckoned at a low bit rate (64 kbit/s
+    /// for MP3, 32 kbit/s for anything else) and so on the long side where the header does not say. No header
+    /// makes it longer than the file can hold at 4 kbit/s, or shorter than at 50 Mbit/s. One without data is taken
+    /// for a minute.
     #[must_use]
     pub fn audio(&self, audio: &Audio) -> u64 {
         let milliseconds = audio.data.as_ref().map_or(60_000, |data| duration_ms(data, &audio.media_type));
         milliseconds.saturating_mul(u64::from(self.audio_per_ten_seconds)).div_ceil(10_000).max(1)
     }
 
-    /// Tokens for a file's bytes, without its extracted text: for a PDF by its pages and the length of their
-    /// compressed text, for a film by its duration, for plain text a third of its bytes, for anything else by one
-    /// page for every 50 000 bytes. One without bytes costs nothing here.
+    /// Tokens for a file's bytes, without its extracted text: for a PDF by its pages (at most one for every 50
+    /// bytes) and the length of their compressed text, for a film by its duration, for plain text a third of its
+    /// bytes, for anything else by one page for every 50 000 bytes. One without bytes costs nothing here.
     #[must_use]
     pub fn document_bytes(&self, document: &Document) -> u64 {
         let Some(data) = &document.data else { return 0 };
@@ -107,9 +109,10 @@ impl MediaRules {
         pages.max(1).saturating_mul(u64::from(self.document_page)).saturating_add(text)
     }
 
-    /// Tokens for a film: by its duration, read from its header or reckoned at 500 kbit/s.
+    /// Tokens for a film: by its duration, read from its header, or reckoned at 500 kbit/s where that does not
+    /// say. No header makes it longer than the file can hold at 16 kbit/s, or shorter than at 800 Mbit/s.
     fn video(&self, data: &[u8]) -> u64 {
-        let milliseconds = play_time_ms(data).unwrap_or_else(|| as_u64(data.len()).div_ceil(62));
+        let milliseconds = play_time_ms(data, Rates::FILM).unwrap_or_else(|| as_u64(data.len()).div_ceil(62));
         milliseconds.saturating_mul(u64::from(self.video_per_ten_seconds)).div_ceil(10_000).max(1)
     }
 }
@@ -127,7 +130,8 @@ impl ImageRule {
             }
             Self::Patches { side, most, long_edge, percent } => {
                 let (width, height) = fit_box(width, height, u64::from(long_edge));
-                let patches = width.div_ceil(u64::from(side)) * height.div_ceil(u64::from(side));
+                let side = u64::from(side.max(1));
+                let patches = width.div_ceil(side) * height.div_ceil(side);
                 (patches.min(u64::from(most)) * u64::from(percent)).div_ceil(100)
             }
             Self::GeminiTiles if width <= 384 && height <= 384 => GEMINI_TILE,
@@ -178,11 +182,11 @@ fn shrink(width: u64, height: u64, to: u64, from: u64) -> (u64, u64) {
 fn duration_ms(data: &[u8], media_type: &str) -> u64 {
     let bytes_per_second = if matches!(media_type, "audio/mpeg" | "audio/mp3") { 8_000 } else { 4_000 };
     let reckoned = || as_u64(data.len()).saturating_mul(1_000).div_ceil(bytes_per_second);
-    play_time_ms(data).unwrap_or_else(reckoned)
+    play_time_ms(data, Rates::SOUND).unwrap_or_else(reckoned)
 }
 
 /// How many pages a PDF states: the largest `/Count` of its page trees, or its page objects where those are
-/// not compressed. `None` when the bytes are no PDF or state neither.
+/// not compressed, and no more than its size can hold. `None` when the bytes are no PDF or state neither.
 fn pdf_pages(data: &[u8]) -> Option<u64> {
     data.starts_with(b"%PDF-").then_some(())?;
     let stated = numbers_after(data, b"/Count").filter(|&count| count <= 10_000).max();
@@ -192,8 +196,13 @@ fn pdf_pages(data: &[u8]) -> Option<u64> {
             .filter(|rest| !rest.starts_with(b"s"))
             .count(),
     );
-    stated.max(Some(objects)).filter(|&pages| pages > 0)
+    let most = as_u64(data.len()).div_ceil(SMALLEST_PAGE);
+    stated.max(Some(objects)).filter(|&pages| pages > 0).map(|pages| pages.min(most))
 }
+
+/// Bytes that a page of a PDF takes at least: its object, its place in the table of objects, and what draws it, all
+/// of them compressed.
+const SMALLEST_PAGE: u64 = 50;
 
 /// What the text on the pages of a PDF takes: a third of a token for each byte of the compressed streams that
 /// draw them. The dictionary of such a stream holds a length and a filter; those of fonts, pictures and tables
@@ -289,6 +298,62 @@ mod tests {
         }
     }
 
+    /// Any figures in public fields, and any size: a number and no panic, never more than the most.
+    #[test]
+    fn no_rule_fails_on_odd_figures() {
+        let odd = [0, 1, 2, 511, u32::MAX - 1, u32::MAX];
+        let all = || odd.into_iter().flat_map(|one| odd.map(|other| (one, other)));
+        for (a, b) in all() {
+            let mut rules = vec![ImageRule::Tiles { base: a, tile: b }, ImageRule::GeminiTiles];
+            rules.push(ImageRule::Flat { tokens: a });
+            for (c, d) in all() {
+                rules.push(ImageRule::Patches { side: a, most: b, long_edge: c, percent: d });
+            }
+            for rule in rules {
+                let most = rule.most();
+                for (width, height) in all() {
+                    let cost = tokens(rule, width, height);
+                    let bounded = matches!(rule, ImageRule::Patches { .. } | ImageRule::Flat { .. });
+                    assert!(!bounded || cost <= most, "{rule:?} {width} x {height}: {cost}");
+                }
+            }
+        }
+        let rules = MediaRules {
+            image: ImageRule::Flat { tokens: u32::MAX },
+            audio_per_ten_seconds: u32::MAX,
+            document_page: u32::MAX,
+            video_per_ten_seconds: u32::MAX,
+        };
+        for media_type in ["", "text/plain", "video/mp4", "application/pdf"] {
+            let data: Option<epitome_loop::SharedBytes> = Some(vec![0; 1_000].into());
+            let audio = Audio { media_type: media_type.into(), data: data.clone() };
+            let document = Document { media_type: media_type.into(), data, ..Document::default() };
+            assert!(rules.audio(&audio) > 0 && rules.document_bytes(&document) > 0, "{media_type}");
+        }
+    }
+
+    /// A film in fragments states 0 or nothing: it costs by its size, as a file does that is no film at all.
+    #[test]
+    fn a_film_that_does_not_state_its_duration_costs_by_its_size() {
+        let rules = MediaRules::CONSERVATIVE;
+        let cost = |duration: u32, length: usize| {
+            let header = [&[0; 12][..], &1_000_u32.to_be_bytes(), &duration.to_be_bytes(), &[0; 80]].concat();
+            let mut film = b"\0\0\0\x08ftyp\0\0\0\x74moov\0\0\0\x6cmvhd".to_vec();
+            film.extend(header);
+            film.resize(length, 7);
+            let data: Option<epitome_loop::SharedBytes> = Some(film.into());
+            let audio = Audio { media_type: "audio/mp4".into(), data: data.clone() };
+            let film = Document { media_type: "video/mp4".into(), data, ..Document::default() };
+            (rules.audio(&audio), rules.document_bytes(&film))
+        };
+        // 1 250 s of sound at 32 kbit/s, 80.6 s of film at 500 kbit/s.
+        for unknown in [0, u32::MAX] {
+            assert_eq!(cost(unknown, 5_000_000), (40_000, 23_388));
+        }
+        assert_eq!(cost(60_000, 5_000_000), (1_920, 17_400));
+        assert_eq!(cost(u32::MAX - 1, 140), (9, 21));
+    }
+
     #[test]
     fn films_cost_by_duration() {
         let rules = MediaRules { video_per_ten_seconds: 910, ..MediaRules::CONSERVATIVE };
@@ -335,8 +400,13 @@ mod tests {
             let rules = MediaRules { document_page: 1, ..MediaRules::CONSERVATIVE };
             rules.document_bytes(&Document { data, ..Document::default() })
         };
-        assert_eq!(pages(b"%PDF-1.4 /Type /Pages /Count 7 /Type /Page /Type /Page"), 7);
-        assert_eq!(pages(b"%PDF-1.4 /Type/Page /Type /Page /Type /Pages"), 2);
+        let padded = |text: &[u8]| pages(&[text, &[b' '; 400]].concat());
+        assert_eq!(padded(b"%PDF-1.4 /Type /Pages /Count 7 /Type /Page /Type /Page"), 7);
+        assert_eq!(padded(b"%PDF-1.4 /Type/Page /Type /Page /Type /Pages"), 2);
+        // No more than the file can hold.
+        assert_eq!(pages(b"%PDF-1.4 /Count 10000"), 1);
+        assert_eq!(padded(b"%PDF-1.4 /Count 10000"), 9);
+        assert_eq!(pages(&[b"%PDF-1.4 ".as_slice(), &b"/Type/Page ".repeat(1_000)].concat()), 221);
         assert_eq!(pages(b"%PDF-1.4 /Count 99999999999999999999"), 1);
         assert_eq!(pages(&[b"%PDF-1.4".as_slice(), &[0; 120_000]].concat()), 3);
         assert_eq!(MediaRules::CONSERVATIVE.document_bytes(&Document::default()), 0);

@@ -1,29 +1,81 @@
 //! How long a recording or a film plays, read from its header.
 
-/// Milliseconds of a WAV, MP3 or MP4 file. `None` when the bytes are no such file or do not say.
-pub(crate) fn play_time_ms(data: &[u8]) -> Option<u64> {
-    wav(data).or_else(|| mp4(data)).or_else(|| mp3(data))
+/// How many bytes a second of a recording or a film can take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rates {
+    /// A second takes at least so much.
+    pub(crate) lowest: u64,
+    /// A second takes at most so much.
+    pub(crate) highest: u64,
 }
 
-/// A canonical WAV header states bytes per second.
+impl Rates {
+    /// 4 kbit/s, below any codec for speech in files, to 50 Mbit/s, as for eight channels without compression.
+    pub(crate) const SOUND: Self = Self { lowest: 500, highest: 6_250_000 };
+    /// 16 kbit/s, for a still picture with speech, to 800 Mbit/s, as for studio masters.
+    pub(crate) const FILM: Self = Self { lowest: 2_000, highest: 100_000_000 };
+}
+
+/// Milliseconds of a WAV, MP3 or MP4 file by its header, and no more or less than a file of its size can hold: a
+/// header is text of a stranger. `None` when the bytes are no such file, or do not say: a duration of 0 (usual in
+/// films that come in fragments) and one of all ones stand for one that is not known.
+pub(crate) fn play_time_ms(data: &[u8], rates: Rates) -> Option<u64> {
+    let stated = wav(data).or_else(|| mp4(data)).or_else(|| mp3(data))?;
+    let milliseconds = |rate: u64| as_u64(data.len()).saturating_mul(1_000).checked_div(rate);
+    Some(stated.max(milliseconds(rates.highest)?).min(milliseconds(rates.lowest)?))
+}
+
+/// The format chunk of a WAV states bytes per second. Other chunks may stand before it.
 fn wav(data: &[u8]) -> Option<u64> {
-    let canonical = data.get(..4)? == b"RIFF" && data.get(8..16)? == b"WAVEfmt ";
-    let rate = u32::from_le_bytes(data.get(28..32)?.try_into().ok()?);
-    (canonical && rate > 0).then(|| as_u64(data.len()).saturating_mul(1_000).div_ceil(u64::from(rate)))
+    (data.get(..4)? == b"RIFF" && data.get(8..12)? == b"WAVE").then_some(())?;
+    let mut chunks = data.get(12..)?;
+    loop {
+        let size = u32::from_le_bytes(chunks.get(4..8)?.try_into().ok()?);
+        let content = chunks.get(8..)?;
+        if chunks.starts_with(b"fmt ") {
+            let rate = u32::from_le_bytes(content.get(8..12)?.try_into().ok()?);
+            let milliseconds = as_u64(data.len()).saturating_mul(1_000);
+            return (rate > 0).then(|| milliseconds.div_ceil(u64::from(rate)));
+        }
+        // A chunk of odd size is padded.
+        chunks = content.get(usize::try_from(size).ok()?.checked_next_multiple_of(2)?..)?;
+    }
 }
 
 /// The movie header of an MP4 states duration and units per second. It stands in the box `moov`, which may come
-/// behind the film.
+/// behind the film. A film in fragments may state its duration in a header of its own instead.
 fn mp4(data: &[u8]) -> Option<u64> {
     (data.get(4..8)? == b"ftyp").then_some(())?;
     let movie = inside(data, *b"moov")?;
     let header = inside(movie, *b"mvhd")?;
-    let (scale, duration) = match header.first()? {
-        0 => (be32(header, 12)?, u64::from(be32(header, 16)?)),
-        1 => (be32(header, 20)?, be64(header, 24)?),
+    let (scale, stated) = match header.first()? {
+        0 => (be32(header, 12)?, known32(header, 16)),
+        1 => (be32(header, 20)?, known64(header, 24)),
         _ => return None,
     };
-    duration.checked_mul(1_000)?.checked_div(u64::from(scale))
+    let duration = stated.or_else(|| fragments(movie))?;
+    let milliseconds = u128::from(duration).saturating_mul(1_000).checked_div(u128::from(scale))?;
+    Some(u64::try_from(milliseconds).unwrap_or(u64::MAX))
+}
+
+/// The duration of all fragments together.
+fn fragments(movie: &[u8]) -> Option<u64> {
+    let header = inside(inside(movie, *b"mvex")?, *b"mehd")?;
+    match header.first()? {
+        0 => known32(header, 4),
+        1 => known64(header, 4),
+        _ => None,
+    }
+}
+
+/// A figure that is neither 0 nor all ones.
+fn known32(bytes: &[u8], at: usize) -> Option<u64> {
+    be32(bytes, at).filter(|&figure| figure != 0 && figure != u32::MAX).map(u64::from)
+}
+
+/// A figure that is neither 0 nor all ones.
+fn known64(bytes: &[u8], at: usize) -> Option<u64> {
+    be64(bytes, at).filter(|&figure| figure != 0 && figure != u64::MAX)
 }
 
 /// What is inside the first box of this kind. Each step goes forward, so the walk ends.
@@ -68,8 +120,8 @@ fn mp3(data: &[u8]) -> Option<u64> {
     let marked = [b"Xing", b"Info"].iter().find_map(|&mark| head.windows(4).position(|four| four == mark));
     if let Some(at) = marked
         && be32(head, at + 4)? & 1 == 1
+        && let Some(count) = known32(head, at + 8)
     {
-        let count = u64::from(be32(head, at + 8)?);
         let samples_a_frame = if is_first { 1_152 } else { 576 };
         return count.checked_mul(samples_a_frame * 1_000)?.checked_div(samples);
     }
@@ -102,6 +154,10 @@ fn as_u64(length: usize) -> u64 {
 mod tests {
     use super::*;
 
+    fn play_time_ms(data: &[u8]) -> Option<u64> {
+        super::play_time_ms(data, Rates { lowest: 1, highest: 10_000_000_000 })
+    }
+
     fn mp4_box(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
         [&(content.len() as u32 + 8).to_be_bytes(), kind.as_slice(), content].concat()
     }
@@ -118,6 +174,48 @@ mod tests {
         for len in 0..film.len() - 8 {
             assert_eq!(play_time_ms(&film[..len]), None, "{len} bytes");
         }
+    }
+
+    /// A film whose movie header states this duration in units of a millisecond, and maybe one of its fragments.
+    fn film(duration: u32, fragments: Option<u32>, bytes: usize) -> Vec<u8> {
+        let header = [&[0; 12][..], &1_000_u32.to_be_bytes(), &duration.to_be_bytes(), &[0; 80]].concat();
+        let fragments = fragments.map(|all| mp4_box(b"mehd", &[[0; 4], all.to_be_bytes()].concat()));
+        let extends = fragments.map(|header| mp4_box(b"mvex", &header)).unwrap_or_default();
+        let movie = mp4_box(b"moov", &[mp4_box(b"mvhd", &header), extends].concat());
+        [mp4_box(b"ftyp", b"iso5"), movie, mp4_box(b"mdat", &vec![7; bytes])].concat()
+    }
+
+    #[test]
+    fn a_duration_that_is_not_known_is_none() {
+        for unknown in [0, u32::MAX] {
+            assert_eq!(play_time_ms(&film(unknown, None, 900)), None);
+            assert_eq!(play_time_ms(&film(unknown, Some(unknown), 900)), None);
+            assert_eq!(play_time_ms(&film(unknown, Some(7_000), 9_000)), Some(7_000));
+        }
+        let long = [&[1_u8; 1][..], &[0; 19], &1_000_u32.to_be_bytes(), &[0xff; 8], &[0; 80]].concat();
+        let long = mp4_box(b"moov", &mp4_box(b"mvhd", &long));
+        assert_eq!(play_time_ms(&[mp4_box(b"ftyp", b"mp42"), long].concat()), None);
+        for unknown in [[0; 4], [0xff; 4]] {
+            let mark = [&[0xff, 0xfb, 0x74, 0xc4][..], &[0; 32], b"Info\0\0\0\x01", &unknown].concat();
+            let mark = [mark, vec![0; 11_952]].concat();
+            assert_eq!(play_time_ms(&mark), Some(1_000), "by its bit rate");
+        }
+    }
+
+    #[test]
+    fn no_file_plays_longer_or_shorter_than_its_size_can_hold() {
+        let sound = |data: &[u8]| super::play_time_ms(data, Rates::SOUND);
+        assert_eq!(sound(&film(1_000_000_000, None, 9_864)), Some(20_000));
+        assert_eq!(sound(&film(1, None, 12_499_864)), Some(2_000));
+        assert_eq!(sound(&film(60_000, None, 500_000)), Some(60_000));
+        assert_eq!(super::play_time_ms(&film(1_000_000_000, None, 9_864), Rates::FILM), Some(5_000));
+        // A clock of one tick a second and the longest time but one.
+        let header = [&[1_u8; 1][..], &[0; 19], &1_u32.to_be_bytes(), &(u64::MAX - 1).to_be_bytes()].concat();
+        let movie = mp4_box(b"moov", &mp4_box(b"mvhd", &header));
+        let crafted = [mp4_box(b"ftyp", b"mp42"), movie].concat();
+        assert_eq!(sound(&crafted), Some(2 * crafted.len() as u64));
+        let mark = [&[0xff, 0xfb, 0x74, 0xc4][..], &[0; 32], b"Info\0\0\0\x01\xff\xff\xff\xfe"].concat();
+        assert_eq!(sound(&mark), Some(2 * mark.len() as u64));
     }
 
     #[test]
@@ -140,5 +238,15 @@ mod tests {
             b"RIFF\0\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x80\xbb\0\0\0\x77\x01\0\x02\0\x10\0data".to_vec();
         wav.resize(96_000 * 5, 0);
         assert_eq!(play_time_ms(&wav), Some(5_000));
+        // Another chunk before the format, of odd size.
+        let (head, rest) = wav.split_at(12);
+        let padded = [head, b"JUNK\x03\0\0\0\0\0\0\0", rest].concat();
+        assert_eq!(play_time_ms(&padded), Some(5_001));
+        let endless = [head, b"JUNK\xff\xff\xff\xff", rest].concat();
+        assert_eq!(play_time_ms(&endless), None);
+        wav[28..32].fill(0);
+        assert_eq!(play_time_ms(&wav), None);
+        wav[28] = 1;
+        assert_eq!(super::play_time_ms(&wav, Rates::SOUND), Some(960_000));
     }
 }
