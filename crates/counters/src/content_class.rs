@@ -10,7 +10,8 @@ use crate::byte_pairs::{ByteClass as C, BytePairs};
 /// it. It decides by which row of a fit a text is sized and which band of error is stated for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ContentClass {
-    /// Sentences, in English or another language of plain Latin letters.
+    /// Sentences. They cannot be told from those of another language of plain Latin letters, such as Dutch or
+    /// Swahili; the bands that are stated for prose are those of English.
     Prose,
     /// Source code, markup, configuration.
     Code,

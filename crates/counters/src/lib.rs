@@ -20,6 +20,7 @@ mod opaque_json;
 mod pieces;
 mod pixel_size;
 mod play_time;
+mod script_shares;
 mod sealed;
 mod share_tables;
 mod text_size;

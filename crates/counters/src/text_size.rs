@@ -5,6 +5,7 @@ use crate::content_class::ContentClass;
 use crate::encoding::Encoding;
 use crate::error_band::{Amount, ErrorBand};
 use crate::fit::Fit;
+use crate::script_shares;
 use crate::share_tables::{self, LANGUAGE_SHARES, SEALED_SHARES, SHARES};
 
 /// How text is sized.
@@ -36,7 +37,7 @@ impl TextSize {
         match self {
             Self::Exact(encoding) => Amount::exact(encoding.count(text)),
             Self::Fitted { encoding, fit } => fit.measure(encoding.count(text), &pairs, class),
-            Self::Bytes => Amount::of_thousandths(estimate(&pairs, class), self.error_band(class)),
+            Self::Bytes => Amount::of_thousandths(estimate(text, &pairs, class), self.error_band(class)),
         }
     }
 
@@ -53,16 +54,17 @@ impl TextSize {
 /// The estimate of a text, rounded up, by the shares of its class.
 pub(crate) fn estimate_text(text: &str) -> u64 {
     let pairs = BytePairs::of(text);
-    estimate(&pairs, ContentClass::of_pairs(&pairs)).div_ceil(1_000)
+    estimate(text, &pairs, ContentClass::of_pairs(&pairs)).div_ceil(1_000)
 }
 
 /// Thousandths of a token.
-fn estimate(pairs: &BytePairs, class: ContentClass) -> u64 {
+fn estimate(text: &str, pairs: &BytePairs, class: ContentClass) -> u64 {
     let shares = match class {
         ContentClass::OtherLanguage => &LANGUAGE_SHARES,
         ContentClass::Sealed => &SEALED_SHARES,
         _ => &SHARES,
     };
-    // Hundredths of a token times thousandths.
-    pairs.weighted(shares).saturating_mul(share_tables::factor(class)).div_ceil(100)
+    // Hundredths of a token times thousandths. No text is free.
+    let hundredths = pairs.weighted(shares).saturating_add_signed(script_shares::extra(text, pairs));
+    hundredths.max(u64::from(!text.is_empty())).saturating_mul(share_tables::factor(class)).div_ceil(100)
 }

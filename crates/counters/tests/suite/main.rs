@@ -4,3 +4,4 @@
 
 mod counting;
 mod encoding;
+mod scripts;
