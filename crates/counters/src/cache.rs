@@ -38,8 +38,8 @@ struct Entry {
 }
 
 /// As many as fill a hash table of two million places to seven eighths, which is when it would grow. An entry
-/// takes [`ENTRY_BYTES`] and one byte more, and a table is at least seven sixteenths full after it grew: 73 to 150
-/// bytes a message, 134 MB at most. A message with several kinds of blocks takes 16 bytes more and 40 for each kind.
+/// takes [`ENTRY_BYTES`] and one byte more, and a table is at least seven sixteenths full after it grew: 74 to 149
+/// bytes a message, 136 MB at most. A message with several kinds of blocks takes 16 bytes more and 40 for each kind.
 const MOST_MESSAGES: usize = 7 << 18;
 
 /// The size of an entry with its address.

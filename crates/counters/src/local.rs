@@ -28,7 +28,7 @@ use crate::text_size::TextSize;
 /// Messages are tokenized one by one, as chat formats do, and each is counted once: recognized by its shared
 /// blocks, it costs a look-up afterwards. Keep messages by cloning them, not by building them anew.
 ///
-/// So many as 1 835 008 messages that are still alive are remembered, whatever their length, with 73 to 150 bytes
+/// Up to 1 835 008 messages that are still alive are remembered, whatever their length, with 74 to 149 bytes
 /// for each and some 100 more for one with several kinds of blocks. Of a session longer than that, the messages
 /// behind the first 1 835 008 are counted anew each time.
 #[derive(Debug)]
