@@ -1,7 +1,5 @@
 //! The guarded count is tiktoken's own wherever tiktoken gives one.
 
-use std::time::{Duration, Instant};
-
 use epitome_counters::Encoding;
 use proptest::prelude::*;
 
@@ -45,20 +43,10 @@ fn blank_runs_of_any_length_are_counted() {
     assert_eq!(Encoding::Cl100kBase.count(&at_end), tiktoken(Encoding::Cl100kBase, &at_end));
 }
 
-/// Much of anything is counted without a panic, and no class of it is ruinously slow.
+/// Much of anything is counted without a panic. How fast is a matter of the benches.
 #[test]
 fn hostile_text_is_bounded() {
-    let ordinary = "The quick brown fox reads src/main.rs: fn main() { let x = 42; } // done\n";
-    let timed = |encoding: Encoding, unit: &str| {
-        let text = unit.repeat(300_000 / unit.len() + 1);
-        let start = Instant::now();
-        let tokens = encoding.count(&text);
-        assert!(tokens > 0 && tokens <= text.len() as u64, "{encoding} {unit:?}");
-        start.elapsed()
-    };
     for encoding in ENCODINGS {
-        let _loaded = encoding.count("load");
-        let usual = timed(encoding, ordinary);
         for unit in [
             " ",
             "\t",
@@ -93,12 +81,9 @@ fn hostile_text_is_bounded() {
             "กำ",
             "ʰ",
         ] {
-            let taken = timed(encoding, unit);
-            // Measured at up to 14 times; the slack is for a busy machine. Quadratic would be thousands.
-            assert!(
-                taken < usual * 60 + Duration::from_millis(500),
-                "{encoding} {unit:?}: {taken:?}, usual {usual:?}"
-            );
+            let text = unit.repeat(300_000 / unit.len() + 1);
+            let tokens = encoding.count(&text);
+            assert!(tokens > 0 && tokens <= text.len() as u64, "{encoding} {unit:?}");
         }
     }
 }
