@@ -260,7 +260,9 @@ fn show_counter(out: &mut impl std::io::Write, counter: &CounterReport) -> std::
     writeln!(out, "\n{}", emphasis(if exact { "with exact counts" } else { "with estimates" }))?;
     if let Some(numbers) = numbers {
         let mut row = |name: &str, count: u64, share: Option<u16>| {
-            let share = share.map_or(String::new(), |points| format!("  {}", BasisPoints(points)));
+            // Basis points end at the whole room.
+            let over = if count > numbers.input_limit { "over " } else { "" };
+            let share = share.map_or(String::new(), |points| format!("  {over}{}", BasisPoints(points)));
             writeln!(out, "  {name:<26} {:>12}{share}", tokens(count))
         };
         row("room for the answer", numbers.reserved_output, None)?;
