@@ -18,6 +18,7 @@ pub struct WireCases {
     state: u64,
     /// What the inputs made so far had in them.
     pub covered: Covered,
+    has_halves: bool,
 }
 
 /// Pieces of text, chosen for what they do to a writer or a reader of JSON.
@@ -79,15 +80,22 @@ const NUMBERS: &[u64] = &[
 
 impl WireCases {
     /// How many kinds of content there are.
-    pub const KINDS: usize = 67;
+    pub const KINDS: usize = 65;
 
     /// Makes up inputs from this seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { state: seed, covered: Covered::new() }
+        Self { state: seed, covered: Covered::new(), has_halves: false }
     }
 
-    /// The next input. Its blocks are as their constructors make them.
+    /// Makes up inputs from this seed, some of whose blocks hold halves that no constructor makes: a state without its
+    /// format, a format without a state, a signature's format without a signature.
+    #[must_use]
+    pub fn with_halves(seed: u64) -> Self {
+        Self { has_halves: true, ..Self::new(seed) }
+    }
+
+    /// The next input. Its blocks are as their constructors make them, unless halves were asked for.
     pub fn next_input(&mut self) -> CompactionInput {
         loop {
             let basis = ContextBasis {
@@ -169,7 +177,11 @@ impl WireCases {
                 let state = self.provider_state();
                 self.note(if state.is_some() { "block: thinking, state" } else { "block: thinking" });
                 let whole = Thinking::new(self.text(), self.text(), self.text(), state);
-                Block::Thinking(if self.below(8) == 0 { self.half_of_a_thought(whole) } else { whole })
+                Block::Thinking(if self.has_halves && self.below(8) == 0 {
+                    self.half_of_a_thought(whole)
+                } else {
+                    whole
+                })
             }
             5 | 6 => {
                 let input = (self.below(6) > 0).then(|| self.raw());
@@ -180,7 +192,11 @@ impl WireCases {
                     (Some(_), Some(_)) => "block: call, state",
                 });
                 let whole = ToolUse::new(self.text(), self.text(), input, state);
-                Block::ToolUse(if self.below(8) == 0 { self.half_of_a_call(whole) } else { whole })
+                Block::ToolUse(if self.has_halves && self.below(8) == 0 {
+                    self.half_of_a_call(whole)
+                } else {
+                    whole
+                })
             }
             7 if depth == 0 && self.below(200) == 0 => self.deep_result(),
             7 if depth < 5 => {
@@ -208,7 +224,6 @@ impl WireCases {
 
     /// A state without its format, or a format without a state: fields are public, so there are such values.
     fn half_of_a_call(&mut self, whole: ToolUse) -> ToolUse {
-        self.note("block: half of a call's state");
         if self.coin() {
             ToolUse {
                 provider_state: Some(self.raw()),
@@ -222,7 +237,6 @@ impl WireCases {
 
     /// The same, or a signature's format without a signature.
     fn half_of_a_thought(&mut self, whole: Thinking) -> Thinking {
-        self.note("block: half of a thought's state");
         match self.below(3) {
             0 => Thinking {
                 provider_state: Some(self.raw()),

@@ -20,6 +20,9 @@ const CASES: u64 = 1_000_000;
 /// not change what is made up.
 const BATCH: u64 = 10_000;
 
+/// One in so many batches is made up once more, with halves that no constructor makes.
+const WITH_HALVES: u64 = 10;
+
 /// A broken law is shown with its case this many times.
 const MOST_SHOWN: usize = 5;
 
@@ -41,11 +44,12 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
     let faults = made.faults.len() + vectors.faults.len();
     let whole = made.cases == CASES && made.covered.len() == WireCases::KINDS && vectors.same > 0;
     let line = format!(
-        "{} made-up inputs of {} kinds of content, {:.1} MB, and {} canonical forms of vectors ({} of them \
+        "{} made-up inputs of {} kinds of content, {:.1} MB, {} more that hold halves and settle, and {} canonical forms of vectors ({} of them \
          after one reading, as in the reference; {} more are no text, and refused): {faults} not the same",
         made.cases,
         made.covered.len(),
         made.bytes as f64 / 1e6,
+        made.with_halves,
         vectors.same + vectors.settled,
         vectors.settled,
         vectors.not_text,
@@ -57,6 +61,7 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
 struct MadeUp {
     cases: u64,
     bytes: u64,
+    with_halves: u64,
     covered: Covered,
     faults: Vec<String>,
 }
@@ -100,11 +105,26 @@ impl MadeUp {
             }
         }
         self.add_covered(cases.covered);
+        if batch.is_multiple_of(WITH_HALVES) {
+            self.add_halves(batch);
+        }
+    }
+
+    /// Halves are dropped when they are read; what is left then stays the same.
+    fn add_halves(&mut self, batch: u64) {
+        let mut cases = WireCases::with_halves(batch);
+        for case in 0..BATCH {
+            match check_written(&cases.next_input()) {
+                Ok(_) => self.with_halves += 1,
+                Err(broken) => self.faults.push(format!("batch {batch}, case {case}, with halves: {broken}")),
+            }
+        }
     }
 
     fn add(&mut self, other: Self) {
         self.cases += other.cases;
         self.bytes += other.bytes;
+        self.with_halves += other.with_halves;
         self.faults.extend(other.faults);
         self.add_covered(other.covered);
     }

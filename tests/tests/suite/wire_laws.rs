@@ -67,6 +67,13 @@ proptest! {
     fn what_is_written_is_read_and_written_in_the_same_bytes(seed in any::<u64>()) {
         let input = WireCases::new(seed).next_input();
         let written = check_written(&input).unwrap();
+        prop_assert!(encode_input(&decode_input(&written).unwrap()) == written);
+    }
+
+    #[test]
+    fn what_held_halves_is_written_without_them_ever_after(seed in any::<u64>()) {
+        let input = WireCases::with_halves(seed).next_input();
+        let written = check_written(&input).unwrap();
         let settled = encode_input(&normal_form(&input).unwrap());
         prop_assert!(encode_input(&decode_input(&written).unwrap()) == settled);
         let has_halves = written != settled;
