@@ -9,6 +9,7 @@ mod goal;
 mod identifiers;
 mod ledger;
 mod lines;
+mod mentions;
 mod phrases;
 mod pool;
 mod reading;
@@ -17,6 +18,7 @@ mod scoring;
 mod selection;
 mod shapes;
 mod shortening;
+mod standing;
 mod statement;
 mod statements;
 mod supersession;
@@ -45,6 +47,8 @@ use self::supersession::retire_superseded;
 /// * **Authority**: what tools returned, and files, can only become state. The assistant's rules are marked as
 ///   such and weigh little. A previous summary counts only as [`SummaryRequest::previous`]; text that looks
 ///   like one is text.
+/// * **Rules** of the user go only when a later statement gives the same thing another value, or takes the plan back
+///   that they belong to. A prohibition is never taken back with a plan.
 /// * **Instructions** of the host raise statements that share their content words, by one point for the first
 ///   word and half a point for each further one up to two points, where a plain fact has about one and a rule
 ///   for the session about six. They never become content.

@@ -13,6 +13,7 @@ use super::phrases::{cues_in, find_reports};
 use super::pool::Pool;
 use super::recognize::Content;
 use super::scoring::Conversation;
+use super::standing::{after_openings, first_word_of};
 use super::statement::{ASSISTANT_MARK, Origin, Place, Statement};
 use super::statements::{each_statement, is_code_like, is_put_there, is_tool_output, split_label};
 use super::values::{Value, ValueKind, ValueKinds};
@@ -332,6 +333,10 @@ impl<'t> Reader<'t> {
         self.statement_count += 1;
         for word in &self.content.words {
             *self.frequency.entry(*word).or_default() += 1;
+        }
+        let said = after_openings(&text);
+        if origin.has_authority() && said.len() < text.len() {
+            self.content.first_word = first_word_of(said);
         }
         Statement::new(text, origin, place, cues, label, &self.content)
     }

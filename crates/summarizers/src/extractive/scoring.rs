@@ -8,6 +8,7 @@ use epitome_loop::Section;
 
 use super::cues::Cues;
 use super::fixed_point::{Score, recency, weighted};
+use super::standing::opens_rule;
 use super::statement::{Origin, Statement, shared};
 use super::statements::{LONG_LINE, Label, count_words};
 use super::values::{ValueKind, ValueKinds};
@@ -72,7 +73,7 @@ impl Conversation {
                 labelled(statement, self.user_verdict(statement))
             }
         };
-        (section, weakened(statement, score))
+        (section, weakened(statement, section, score))
     }
 
     /// What the assistant announced as its next step is open for a while; long after, it has been done or
@@ -183,7 +184,8 @@ fn rule_score(statement: &Statement<'_>, prohibits: bool, prefers: bool, command
         + 500 * Score::from(commands)
 }
 
-/// A label says which section is meant. The assistant cannot make rules by labelling them.
+/// A label says which section is meant, but for a rule: what the user forbids or wants from now on outlives the
+/// task or the step it was said with. The assistant cannot make rules by labelling them.
 fn labelled(statement: &Statement<'_>, (section, score): Verdict) -> Verdict {
     let Some(label) = statement.label else { return (section, score) };
     let section = match label {
@@ -192,6 +194,12 @@ fn labelled(statement: &Statement<'_>, (section, score): Verdict) -> Verdict {
     };
     let section =
         if section == Section::State && statement.has(Cues::OPEN) { Section::OpenItems } else { section };
+    let passes = matches!(section, Section::Goal | Section::State | Section::OpenItems);
+    let section = if passes && statement.origin.has_authority() && opens_rule(statement) {
+        Section::Constraints
+    } else {
+        section
+    };
     if statement.origin == Origin::Assistant && matches!(section, Section::Constraints | Section::Goal) {
         return (Section::Constraints, score.max(2000));
     }
@@ -199,8 +207,9 @@ fn labelled(statement: &Statement<'_>, (section, score): Verdict) -> Verdict {
 }
 
 /// Takes away what small talk, offers and overlong text do not deserve.
-fn weakened(statement: &Statement<'_>, score: Score) -> Score {
-    let is_rule = statement.has(Cues::PROHIBITION.with(Cues::SCOPE));
+fn weakened(statement: &Statement<'_>, section: Section, score: Score) -> Score {
+    let is_convention = section == Section::Constraints && says_convention(statement);
+    let is_rule = statement.has(Cues::PROHIBITION.with(Cues::SCOPE)) || is_convention;
     let has_values = !statement.values.is_empty();
     let is_offer = statement.origin == Origin::Assistant && statement.has(Cues::OFFER) && !has_values;
     let is_noise = statement.is_acknowledgement() && !has_values && !is_rule;
@@ -218,6 +227,14 @@ fn weakened(statement: &Statement<'_>, score: Score) -> Score {
         score -= 500;
     }
     score
+}
+
+/// Whether the user says what is to be kept to, and not only that something was heard.
+fn says_convention(statement: &Statement<'_>) -> bool {
+    let prefers =
+        || statement.has(Cues::PREFERENCE) && statement.text.to_ascii_lowercase().contains("prefer");
+    statement.origin.has_authority()
+        && (statement.has(Cues::OBLIGATION) || statement.first_word.any(Known::CONVENTION) || prefers())
 }
 
 /// What exact values add: half a point each, at most two.

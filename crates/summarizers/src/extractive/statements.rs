@@ -374,11 +374,26 @@ fn ends_with_abbreviation(sentence: &[u8]) -> bool {
     let word_start = sentence.iter().rposition(|byte| byte.is_ascii_whitespace() || *byte == b'(');
     let word = sentence.get(word_start.map_or(0, |at| at + 1)..).unwrap_or_default();
     let word = word.strip_suffix(b".").unwrap_or(word);
+    let is_number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    if is_number && word_start.is_some_and(|at| ends_with_counted(sentence.get(..at).unwrap_or_default())) {
+        return false;
+    }
     match word {
         [letter] => letter.is_ascii_alphanumeric(),
         [.., last] if last.is_ascii_digit() => word.iter().all(u8::is_ascii_digit) && word.len() <= 2,
         _ => ABBREVIATIONS.iter().any(|known| word.eq_ignore_ascii_case(known)),
     }
+}
+
+/// Whether a number behind this ends a sentence: `Now to part 2.`, `retries = 5.`
+fn ends_with_counted(before: &[u8]) -> bool {
+    const COUNTED: [&[u8]; 15] = [
+        b"part", b"step", b"task", b"item", b"phase", b"stage", b"point", b"chapter", b"ticket", b"issue",
+        b"is", b"be", b"most", b"least", b"than",
+    ];
+    let before = before.trim_ascii_end();
+    let last = before.rsplit(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    before.ends_with(b"=") || COUNTED.iter().any(|known| last.eq_ignore_ascii_case(known))
 }
 
 /// Cuts what is longer than a statement may be.
@@ -448,6 +463,10 @@ mod tests {
             ["Hard line. Never push to main, e.g. after work.", "Ask me first of all."]
         );
         assert_eq!(sentences("version 1. 2 is fine here. J. Doe said so today.").len(), 2);
+        assert_eq!(
+            sentences_apart("Next part 1. Always answer in English."),
+            ["Next part 1.", "Always answer in English."]
+        );
     }
 
     #[test]

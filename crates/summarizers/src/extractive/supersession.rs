@@ -2,8 +2,10 @@
 //!
 //! Only the user, the host and what a previous summary took over from them can retire each other's
 //! statements. Two prohibitions in plain words never do, however alike they are: losing one is worse than
-//! keeping one too many.
+//! keeping one too many. Any other rule goes only when the same thing gets another value; [`super::standing`]
+//! says when that is so.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use epitome_loop::Section;
@@ -11,13 +13,15 @@ use epitome_loop::Section;
 use super::attributes::{ATTRIBUTES, Attribute};
 use super::cues::Cues;
 use super::fixed_point::{Score, rarity};
-use super::phrases::each_cue;
+use super::mentions::{Mention, sorted};
+use super::phrases::cues_in;
 use super::reading::Reading;
+use super::recognize::Content;
 use super::scoring::assignment_key;
+use super::standing::{Topics, carries_rule, rules_beside};
 use super::statement::{Origin, Place, Statement, shared};
-use super::statements::sentences;
 use super::values::{Value, ValueKind, ValueKinds};
-use super::words::{Key, KeyMap, KeySet, is_light, key, stem_key};
+use super::words::{Key, KeyMap, KeySet, is_light, is_scaffold, key, stem_key};
 
 /// So many of the latest statements with a word, or of an attribute, are compared with a new one.
 const LOOK_BACK: usize = 64;
@@ -26,6 +30,12 @@ const GENERIC_LOOK_BACK: usize = 8;
 
 /// A correction is worth so much less than what it corrects, unless its own words make it worth more.
 const CORRECTION_DISCOUNT: Score = 1500;
+
+/// Rules that stay of a statement that goes are worth so much at least.
+const RULE_LEFT: Score = 4000;
+
+/// What shows that a sentence is part of a plan.
+const PLAN: Cues = Cues::DECISION.with(Cues::NEW_GOAL);
 
 /// Stretches of work that the assistant gave up, by message index.
 pub(crate) type AbandonedSpans = Vec<std::ops::Range<usize>>;
@@ -46,8 +56,10 @@ pub(crate) fn retire_superseded(reading: &mut Reading<'_>) -> Void {
         all: &mut reading.statements,
         with_word: KeyMap::default(),
         abandoned: Vec::new(),
+        rules_left: Vec::new(),
     };
     rules.retractions();
+    rules.take_up_rules_left();
     rules.assignments();
     rules.versions();
     let values = rules.void_values();
@@ -83,6 +95,8 @@ struct Rules<'r, 't> {
     /// The statements with each word so far, by index.
     with_word: KeyMap<Vec<usize>>,
     abandoned: AbandonedSpans,
+    /// Rules that stood beside plans that were taken back.
+    rules_left: Vec<Statement<'t>>,
 }
 
 impl Rules<'_, '_> {
@@ -121,6 +135,13 @@ impl Rules<'_, '_> {
         }
     }
 
+    fn take_up_rules_left(&mut self) {
+        if !self.rules_left.is_empty() {
+            self.all.append(&mut self.rules_left);
+            self.all.sort_by_key(|statement| statement.place);
+        }
+    }
+
     fn take_back(&mut self, at: usize, plans: &[usize]) {
         let open: Vec<usize> = plans.iter().copied().filter(|&plan| !self.all[plan].is_retired).collect();
         let this = &self.all[at];
@@ -144,14 +165,24 @@ impl Rules<'_, '_> {
             hit = open.iter().copied().filter(restates).collect();
         }
         let first = hit.iter().map(|&plan| self.all[plan].place).min();
-        let mut dead_words: Vec<Key> = Vec::new();
+        let (mut dead_words, mut kept): (Vec<Key>, Vec<Key>) = (Vec::new(), self.all[at].words.to_vec());
         for &plan in &hit {
+            let decides =
+                |sentence: &str, _: &[Value]| cues_in(sentence.to_ascii_lowercase().as_bytes()).any(PLAN);
+            let rest = rules_beside(&self.all[plan], &self.all[at].text, decides);
+            // The plan stays as it was said: the goal may be found in it.
             self.all[plan].is_retired = true;
             dead_words.extend_from_slice(&self.all[plan].words);
+            if let Some(rest) = rest {
+                let mut rule = self.all[plan].clone();
+                rule.is_retired = false;
+                become_rule(&mut rule, rest);
+                kept.extend_from_slice(&rule.words);
+                self.rules_left.push(rule);
+            }
         }
-        dead_words.sort_unstable();
-        dead_words.dedup();
-        let kept: Vec<Key> = shared(&dead_words, &self.all[at].words).collect();
+        dead_words = sorted(dead_words);
+        kept.sort_unstable();
         dead_words.retain(|word| kept.binary_search(word).is_err());
         if let Some(first) = first {
             self.retire_echoes(at, first, &dead_words);
@@ -229,8 +260,9 @@ impl Rules<'_, '_> {
             let Some(name) = assignment_key(&this.text) else { continue };
             if let Some(earlier) = latest.insert(name.to_ascii_lowercase(), at)
                 && self.all[earlier].text != self.all[at].text
+                && (may_replace(this.origin, self.all[earlier].origin) || !carries_rule(&self.all[earlier]))
             {
-                self.all[earlier].is_retired = true;
+                self.retire(earlier, at, |sentence, _| assignment_key(sentence).is_some());
             }
         }
     }
@@ -241,6 +273,7 @@ impl Rules<'_, '_> {
         let mut by_words: HashMap<Box<[Key]>, usize> = HashMap::new();
         let mut by_attribute: [Vec<Mention>; ATTRIBUTES.len()] = Default::default();
         let mut by_word: KeyMap<Vec<usize>> = KeyMap::default();
+        let mut topics = Topics::new(self.all.len());
         for at in 0..self.all.len() {
             let this = &self.all[at];
             if !self.is_live(at) || matches!(this.origin, Origin::Tool | Origin::Pasted) || this.is_question()
@@ -251,29 +284,40 @@ impl Rules<'_, '_> {
                 let earlier = by_words.insert(this.words.clone(), at);
                 if let Some(earlier) = earlier
                     && may_replace(this.origin, self.all[earlier].origin)
+                    && self.all[earlier].words == this.words
                     && value_keys(&self.all[earlier].values) != value_keys(&this.values)
+                    && self.is_version(&topics, earlier, at)
                 {
-                    self.replace(earlier, at);
+                    self.replace(&mut topics, earlier, at, &[]);
                 }
             }
             if !self.all[at].origin.has_authority() {
                 continue;
             }
             for (attribute, mentions) in ATTRIBUTES.iter().zip(&mut by_attribute) {
-                if let Some(mention) = mention_of(attribute, &self.all[at], at) {
-                    self.replace_mentions(attribute, &mention, mentions);
+                if let Some(mention) = Mention::find(attribute, &self.all[at], at) {
+                    self.replace_mentions(&mut topics, attribute, &mention, mentions);
                     mentions.push(mention);
                 }
             }
-            self.replace_generic(at, &mut by_word);
+            self.replace_generic(&mut topics, at, &mut by_word);
         }
     }
 
+    /// Whether two statements with the same words are versions of one: they share more than an opening.
+    fn is_version(&self, topics: &Topics, old: usize, new: usize) -> bool {
+        if carries_rule(&self.all[old]) {
+            return topics.is_version_of_rule(self.all, old, new);
+        }
+        self.all[new].words.iter().filter(|word| !is_scaffold(**word)).take(2).count() == 2
+    }
+
     /// Retires a statement in favor of a later version. A correction is worth almost as much as what it
-    /// corrects, and what corrects a rule is a rule.
-    fn replace(&mut self, old: usize, new: usize) {
-        self.all[old].is_retired = true;
+    /// corrects, and what corrects a rule is a rule. `gone` are the values that the later version replaces; if
+    /// there are none, it replaces all that it does not repeat.
+    fn replace(&mut self, topics: &mut Topics, old: usize, new: usize, gone: &[Key]) {
         let (section, score) = (self.all[old].section, self.all[old].score);
+        self.replace_values(topics, old, new, gone);
         let heir = &mut self.all[new];
         heir.score = heir.score.max(score - CORRECTION_DISCOUNT);
         if section == Section::Constraints && heir.origin.has_authority() {
@@ -281,24 +325,42 @@ impl Rules<'_, '_> {
         }
     }
 
-    fn replace_mentions(&mut self, attribute: &Attribute, new: &Mention, mentions: &[Mention]) {
-        let updates = self.all[new.at].has(Cues::UPDATE);
+    fn replace_values(&mut self, topics: &mut Topics, old: usize, new: usize, gone: &[Key]) {
+        let repeated = value_keys(&self.all[new].values);
+        self.retire(old, new, |_, values| {
+            values.iter().any(|value| match gone {
+                [] => repeated.binary_search(&value.key).is_err(),
+                gone => gone.contains(&value.key),
+            })
+        });
+        topics.forget(old);
+    }
+
+    /// Retires a statement for `heir`, but for rules in it that stand beside the sentences that are void.
+    fn retire(&mut self, old: usize, heir: usize, is_void: impl Fn(&str, &[Value]) -> bool) {
+        match rules_beside(&self.all[old], &self.all[heir].text, is_void) {
+            Some(rest) => become_rule(&mut self.all[old], rest),
+            None => self.all[old].is_retired = true,
+        }
+    }
+
+    fn replace_mentions(
+        &mut self,
+        topics: &mut Topics,
+        attribute: &Attribute,
+        new: &Mention,
+        mentions: &[Mention],
+    ) {
         for old in mentions.iter().rev().take(LOOK_BACK) {
-            if self.all[old.at].is_retired || old.at == new.at || old.values == new.values {
-                continue;
-            }
-            let is_same = attribute.is_unique
-                || shared(&old.qualifiers, &new.qualifiers).next().is_some()
-                || new.qualifiers.is_empty() && (updates || old.qualifiers.is_empty());
-            if is_same {
-                self.replace(old.at, new.at);
+            if new.replaces(&self.all[new.at], attribute, old, &self.all[old.at]) {
+                self.replace(topics, old.at, new.at, &old.values);
             }
         }
     }
 
     /// The loosest rule: same kind of value, other value, a rare word in common, and nothing left over on one
     /// of the sides that could tell the two apart (primary and backup, staging and production).
-    fn replace_generic(&mut self, at: usize, by_word: &mut KeyMap<Vec<usize>>) {
+    fn replace_generic(&mut self, topics: &mut Topics, at: usize, by_word: &mut KeyMap<Vec<usize>>) {
         let this = &self.all[at];
         if this.values.is_empty() {
             return;
@@ -312,18 +374,22 @@ impl Rules<'_, '_> {
         candidates.sort_unstable();
         candidates.dedup();
         let replaced: Vec<usize> =
-            candidates.into_iter().filter(|&old| self.is_other_version(&self.all[old], this)).collect();
+            candidates.into_iter().filter(|&old| self.is_other_version(topics, old, at)).collect();
         for old in replaced {
-            self.all[old].is_retired = true;
+            self.replace_values(topics, old, at, &[]);
         }
         for &word in &self.all[at].words {
             by_word.entry(word).or_default().push(at);
         }
     }
 
-    fn is_other_version(&self, old: &Statement<'_>, new: &Statement<'_>) -> bool {
+    fn is_other_version(&self, topics: &Topics, before: usize, after: usize) -> bool {
+        let (old, new) = (&self.all[before], &self.all[after]);
         if old.is_retired || !has_other_value(&old.values, &new.values) {
             return false;
+        }
+        if carries_rule(old) {
+            return topics.is_version_of_rule(self.all, before, after);
         }
         let has_rest = |one: &Statement<'_>, other: &Statement<'_>| {
             one.words.iter().any(|word| !is_light(*word) && other.words.binary_search(word).is_err())
@@ -331,7 +397,7 @@ impl Rules<'_, '_> {
         if has_rest(old, new) && has_rest(new, old) {
             return false;
         }
-        let common = self.weights.of(shared(&old.words, &new.words));
+        let common = self.weights.of(shared(&old.words, &new.words).filter(|word| !is_scaffold(*word)));
         let whole =
             self.weights.of(old.words.iter().copied()).min(self.weights.of(new.words.iter().copied()));
         let share_needed = if new.has(Cues::UPDATE) { 34 } else { 50 };
@@ -371,45 +437,19 @@ impl Rules<'_, '_> {
     }
 }
 
-/// An attribute's mention in a statement.
-struct Mention {
-    at: usize,
-    values: Vec<Key>,
-    /// The words that say which one is meant, sorted.
-    qualifiers: Vec<Key>,
-}
-
-fn mention_of(attribute: &Attribute, statement: &Statement<'_>, at: usize) -> Option<Mention> {
-    if !statement.has(attribute.head) {
-        return None;
-    }
-    let values = match attribute.values {
-        Some(kinds) => {
-            let wanted = statement.values.iter().filter(|value| kinds.has(value.kind));
-            sorted(wanted.map(|value| value.key).collect())
-        }
-        None if opens_with(&statement.text, attribute.head) => vec![key(statement.text.as_bytes())],
-        None => return None,
-    };
-    if values.is_empty() {
-        return None;
-    }
-    let neutral: Vec<Key> = attribute.neutral.iter().map(|word| key(word.as_bytes())).collect();
-    let qualifiers =
-        statement.words.iter().copied().filter(|word| !is_light(*word) && !neutral.contains(word));
-    Some(Mention { at, values, qualifiers: qualifiers.collect() })
-}
-
-/// Whether the statement is one sentence that opens with a word of the class.
-fn opens_with(text: &str, head: Cues) -> bool {
-    const OPENING: usize = 14;
-    let mut first = usize::MAX;
-    each_cue(text.to_ascii_lowercase().as_bytes(), |cues, start| {
-        if cues.any(head) {
-            first = first.min(start);
-        }
-    });
-    first <= OPENING && sentences(text).len() == 1
+/// The statement as nothing but the rules that were left of it.
+fn become_rule(statement: &mut Statement<'_>, rules: String) {
+    let lower = rules.to_ascii_lowercase();
+    let mut content = Content::default();
+    content.read(&rules, lower.as_bytes());
+    statement.cues = cues_in(lower.as_bytes());
+    statement.values = content.values.as_slice().into();
+    statement.words = content.words.as_slice().into();
+    statement.first_word = content.first_word;
+    statement.text = Cow::Owned(rules);
+    statement.section = Section::Constraints;
+    statement.score = statement.score.max(RULE_LEFT);
+    statement.is_opening = false;
 }
 
 /// Whether a statement is a plan that can be taken back.
@@ -441,10 +481,4 @@ fn has_other_value(old: &[Value], new: &[Value]) -> bool {
 
 fn value_keys(values: &[Value]) -> Vec<Key> {
     sorted(values.iter().map(|value| value.key).collect())
-}
-
-fn sorted(mut keys: Vec<Key>) -> Vec<Key> {
-    keys.sort_unstable();
-    keys.dedup();
-    keys
 }

@@ -142,6 +142,17 @@ pub(crate) fn is_light(stem: Key) -> bool {
     LIGHT_STEMS.contains(&stem)
 }
 
+/// Whether a stem belongs to how tasks are counted and answers taken note of. Statements that share it have
+/// nothing in common by that, though it may tell them apart: the second server is not the third.
+pub(crate) fn is_scaffold(stem: Key) -> bool {
+    SCAFFOLD_STEMS.contains(&stem)
+}
+
+/// Whether a stem is a verb or an adverb that says nothing about what a rule is about.
+pub(crate) fn is_general(stem: Key) -> bool {
+    GENERAL_STEMS.contains(&stem)
+}
+
 /// The word without its inflection.
 pub(crate) fn stem(lower: &[u8]) -> &[u8] {
     const SUFFIXES: [&[u8]; 13] = [
@@ -173,9 +184,13 @@ static KNOWN: LazyLock<KeyMap<Known>> = LazyLock::new(|| {
     known
 });
 
-static LIGHT_STEMS: LazyLock<KeySet> = LazyLock::new(|| {
-    LIGHT.split_whitespace().flat_map(|word| [key(word.as_bytes()), stem_key(word.as_bytes())]).collect()
-});
+static LIGHT_STEMS: LazyLock<KeySet> = LazyLock::new(|| with_stems(LIGHT));
+static SCAFFOLD_STEMS: LazyLock<KeySet> = LazyLock::new(|| with_stems(SCAFFOLD));
+static GENERAL_STEMS: LazyLock<KeySet> = LazyLock::new(|| with_stems(GENERAL));
+
+fn with_stems(words: &str) -> KeySet {
+    words.split_whitespace().flat_map(|word| [key(word.as_bytes()), stem_key(word.as_bytes())]).collect()
+}
 
 const CLASSES: &[(Known, &str)] = &[
     (
@@ -233,6 +248,15 @@ const LIGHT: &str = "run runs running host hosted live lives use used using call
      nobody owner rotation week new old latest base based still explicit approval exceed exceeding never \
      always must everyone refers prefer preferred prefers like rather style date moved move changed change \
      update quick internal internally effort";
+
+/// Words of openings. An entry stands for its stem as well.
+const SCAFFOLD: &str = "next step steps task tasks part parts phase stage item items point todo number then second \
+     third fourth fifth sixth last finally thank thanks ok great good perfect fine nice okay done looks ready";
+
+/// What rules of every topic say. An entry stands for its stem as well.
+const GENERAL: &str = "run runs use used call calling ask keep keeps stay stays make put set need needs want wants like \
+     require requires let pass work stick add include take give apply follow prefer preferred prefers always never \
+     must ensure only rather instead sure whenever every new old from henceforth please exactly avoid";
 
 #[cfg(test)]
 mod tests {

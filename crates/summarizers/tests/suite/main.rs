@@ -4,3 +4,4 @@
 
 mod extractive_laws;
 mod extractive_rules;
+mod extractive_standing;
