@@ -2,6 +2,7 @@
 
 mod causes;
 mod compaction_input;
+mod decisions;
 mod failures;
 mod history;
 mod hustles;
@@ -42,6 +43,7 @@ pub struct Suite {
 pub const SUITES: &[Suite] = &[
     Suite { name: "candidate", judge: history::candidate },
     Suite { name: "capability", judge: identity::capability },
+    Suite { name: "control", judge: decisions::control },
     Suite { name: "fingerprint", judge: identity::fingerprint },
     Suite { name: "fit", judge: compaction_input::fit },
     Suite { name: "hustle_descriptor", judge: hustles::hustle_descriptor },
@@ -64,6 +66,7 @@ pub const SUITES: &[Suite] = &[
     Suite { name: "rig_hustles", judge: rig::rig_hustles },
     Suite { name: "summary_xml", judge: summary_xml::summary_xml },
     Suite { name: "tail", judge: history::tail },
+    Suite { name: "tracker", judge: decisions::tracker },
     Suite { name: "translate_error", judge: failures::translate_error },
     Suite { name: "waiter_reply_id", judge: identity::waiter_reply },
 ];

@@ -4,7 +4,9 @@ mod cases;
 mod conformance_boundary;
 mod conformance_reference;
 mod counting;
+mod explorer;
 mod fuzz;
+mod many_loops;
 mod newcomer;
 mod places;
 mod program;
@@ -63,10 +65,22 @@ pub const PROMISES: &[Promise] = &[
         run: counting::run,
     },
     Promise {
+        name: "explorer",
+        about: "a loop keeps its seven promises in every interleaving, and a loop that breaks one is found out",
+        needs_data: false,
+        run: explorer::run,
+    },
+    Promise {
         name: "fuzz",
         about: "a short run of every fuzz target finds nothing",
         needs_data: false,
         run: fuzz::run,
+    },
+    Promise {
+        name: "many-loops",
+        about: "thousands of loops in one process answer every command once and lose no input",
+        needs_data: false,
+        run: many_loops::run,
     },
     Promise {
         name: "newcomer",
@@ -91,6 +105,12 @@ pub const PROMISES: &[Promise] = &[
         about: "the hot paths reach their targets against rivals in the same run",
         needs_data: false,
         run: speed::foundation,
+    },
+    Promise {
+        name: "termination",
+        about: "a loop never asks for more summaries than growth, crossings and waiting pay for",
+        needs_data: false,
+        run: explorer::termination,
     },
     Promise {
         name: "transcripts",

@@ -6,7 +6,10 @@ pub mod cases;
 #[cfg(feature = "suites")]
 pub mod conformance;
 #[cfg(feature = "suites")]
+pub mod driven;
+#[cfg(feature = "suites")]
 pub mod evidence;
+pub mod explorer;
 pub mod fuzzing;
 #[cfg(feature = "suites")]
 mod reference_definitions;

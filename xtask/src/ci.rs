@@ -63,6 +63,11 @@ fn steps() -> Vec<Step> {
             "clippy",
             Cargo::new(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]),
         ),
+        // The decision core is pure: without its driver there is no async runtime, which the workspace's features hide.
+        Step::cargo(
+            "pure core",
+            Cargo::new(&["check", "--quiet", "-p", "epitome-loopruntime", "--no-default-features"]),
+        ),
         Step::cargo("fuzz format", Cargo::new(&["fmt", "--check", "--manifest-path", FUZZ])),
         // Without libFuzzer, which is C++ and needs a compiler for it. Beside the workspace's artifacts, as most
         // dependencies are the same.

@@ -29,8 +29,8 @@ use Allowed::{Any, Only};
 
 /// A new crate starts with a row here.
 ///
-/// The pure layers (`epitome-loop`, `epitome-loopruntime`) have no runtime, no clock and no transport:
-/// `async-trait` gives their ports a form and is all they may know of async.
+/// The pure layers (`epitome-loop`, `epitome-loopruntime` without its feature `driver`) have no runtime, no clock and no
+/// transport: `async-trait` gives their ports a form and is all they may know of async.
 pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "epitome-loop",
@@ -49,7 +49,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     Layer {
         name: "epitome-loopruntime",
         ours: Only(&["epitome-loop"]),
-        outside: Only(&["async-trait", "memchr", "thiserror"]),
+        outside: Only(&["async-trait", "memchr", "thiserror", "tokio"]),
     },
     Layer {
         name: "epitome-rig",

@@ -106,7 +106,7 @@ impl ContextBasis {
 }
 
 /// The size of one complete request. A count above the limit is valid evidence, not an error.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ContextMeasurement {
     /// The context that was measured.
     pub basis: ContextBasis,

@@ -21,6 +21,7 @@ pub mod json_scan;
 pub mod json_string;
 pub mod json_text;
 mod loop_definition;
+mod measurement;
 mod model;
 mod model_definition;
 mod observation;
@@ -30,6 +31,7 @@ mod raw_json;
 mod rejection;
 mod sections;
 mod shared;
+mod timestamp;
 mod transcript;
 mod usage;
 mod waiter_reply;
@@ -71,6 +73,7 @@ pub use identifier::{AttemptId, CommandId, EventId, WaiterReplyId};
 pub use loop_definition::{
     LoopContext, LoopDefinition, LoopDefinitionBuilder, LoopDefinitionError, LoopField,
 };
+pub use measurement::{InvalidMeasurement, MeasurementField};
 pub use model::{
     BasisPoints, ContextLimitUnknown, ContextLimits, ContextLimitsError, ContextLimitsField, ModelKey,
     ModelKeyError, ModelKeyField, PressureLevel, ResolvedLimits, ZeroLimit, occupancy,
@@ -88,6 +91,7 @@ pub use sections::{
     is_xml_character, rendered_item_len,
 };
 pub use shared::{SharedBytes, SharedText};
+pub use timestamp::Timestamp;
 pub use transcript::{TranscriptError, validate_depth, validate_transcript};
 pub use usage::{TokenCount, Usage, UsageField, UsageOverflow};
 pub use waiter_reply::waiter_reply_id;

@@ -57,7 +57,7 @@ pub struct CompactionPolicy {
 }
 
 /// When a valid policy compacts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Trigger {
     /// Only when asked.
     Manual,

@@ -2,6 +2,9 @@
 #![deny(clippy::disallowed_methods)]
 
 mod candidate;
+pub mod decision;
+#[cfg(feature = "driver")]
+pub mod driver;
 mod exchange;
 mod history;
 mod landing;

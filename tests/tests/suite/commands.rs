@@ -39,14 +39,14 @@ fn agreement_is_zero_and_a_difference_is_one() {
 
 #[test]
 fn files_that_are_not_covered_are_listed() {
-    let listed = conformance(&[("limits.jsonl", AGREED), ("tracker.jsonl", "not read")], &[]);
+    let listed = conformance(&[("limits.jsonl", AGREED), ("elsewhere.jsonl", "not read")], &[]);
     assert_eq!(listed.status.code(), Some(0));
-    assert!(text(&listed.stdout).contains("not covered: tracker"), "{}", text(&listed.stdout));
+    assert!(text(&listed.stdout).contains("not covered: elsewhere"), "{}", text(&listed.stdout));
     for (files, names) in [
-        (&[("limits.jsonl", AGREED)][..], &["tracker"][..]),
+        (&[("limits.jsonl", AGREED)][..], &["elsewhere"][..]),
         (&[("limits.jsonl", AGREED)], &["policy"]),
         (&[("limits.jsonl", "not a vector")], &[]),
-        (&[("tracker.jsonl", "not read")], &[]),
+        (&[("elsewhere.jsonl", "not read")], &[]),
         (&[], &[]),
     ] {
         assert_eq!(conformance(files, names).status.code(), Some(2), "{files:?} {names:?}");

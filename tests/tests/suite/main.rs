@@ -5,6 +5,8 @@
 mod cases;
 mod commands;
 mod conformance;
+mod driver;
+mod explorer;
 mod fuzz_corpus;
 mod no_leak;
 mod policy_docs;

@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use epitome_counters::{LocalCounter, model_info};
 use epitome_loop::*;
+use epitome_loopruntime::decision::{AttemptReason, AttemptSlot, PressureTracker, Waiter};
+use epitome_loopruntime::driver::{DriverClosed, RecordFailed};
 use epitome_loopruntime::*;
 use epitome_rig::{
     Incompatibility, PolicyFile, Rig, RigBuilder, RigErrorKind, read_policy_file, read_rig_file,
@@ -98,6 +100,12 @@ fn errors() -> Vec<Provoked> {
         refused(choose_candidate(&orphan(), 0, keep()).map_err(|refused| refused.reason)),
         refused(check_retained_history(&orphan())),
         refused(project(&[deep()], Projection::WithReferences)),
+        refused(ContextMeasurement { model: ModelKey::new(CANARY, ""), ..measurement() }.validate()),
+        refused(AttemptSlot::default().admit(Waiter::default(), AttemptReason::Manual, AttemptId::default())),
+        refused(AttemptSlot::default().freeze(AttemptId::default(), basis()).1),
+        refused(PressureTracker::default().next_basis(EventId::default())),
+        provoked(RecordFailed),
+        provoked(DriverClosed),
         // epitome-rig
         refused(read_policy_file(format!("hustle = \"{CANARY}\"\n{CANARY} = 1").as_bytes())),
         refused(read_policy_file(format!("{{\"{CANARY}\": 1}}").as_bytes()).map_err(|fault| fault.problem)),

@@ -1,0 +1,437 @@
+//! The state machine of one loop: what comes in, what is to be done.
+
+use std::collections::VecDeque;
+
+use epitome_loop::{
+    AttemptId, BasisPoints, ContextBasis, ContextMeasurement, PressureLevel, RejectionReason, Timestamp,
+    Trigger,
+};
+
+use super::{
+    Admission, AtBoundary, Attempt, AttemptEnd, AttemptReason, AttemptSlot, Boundary, Change, ChangeKind,
+    Decision, Effect, Input, Latch, PressureTracker, Reading, Record, Refused, Replacement, Reply, Verdict,
+    Waiter,
+};
+use crate::{judge_landing, landing_level};
+
+/// What a loop is bounded by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CoreSettings {
+    /// When to compact.
+    pub trigger: Trigger,
+    /// So many changes may wait for an attempt to end.
+    pub most_held: usize,
+    /// So many commands may wait for an attempt; 0 stands for [`super::MAX_WAITERS`].
+    pub most_waiters: usize,
+}
+
+/// How far an attempt has got.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    /// Its beginning is being written down.
+    Starting,
+    /// It is being summarized.
+    Summarizing,
+    /// Its new request is being counted.
+    Counting,
+    /// Its end is being written down. Nothing can change it any more.
+    Ending(End),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum End {
+    Commit { basis: ContextBasis, after: Box<ContextMeasurement> },
+    Reject(RejectionReason),
+}
+
+/// An attempt that runs.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Run {
+    attempt: Attempt,
+    phase: Phase,
+    /// Whether the settings changed since it began.
+    is_stale: bool,
+}
+
+/// Everything that a loop has decided about its context.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct DecisionCore {
+    settings: CoreSettings,
+    tracker: PressureTracker,
+    latch: Latch,
+    slot: AttemptSlot,
+    run: Option<Run>,
+    held: VecDeque<Change>,
+    last_refusal: Option<RejectionReason>,
+    is_halted: bool,
+}
+
+impl DecisionCore {
+    /// A loop that begins.
+    #[must_use]
+    pub fn new(settings: CoreSettings) -> Self {
+        Self::restore(settings, PressureTracker::default(), Latch::default())
+    }
+
+    /// A loop as it stood, without an attempt.
+    #[must_use]
+    pub fn restore(settings: CoreSettings, tracker: PressureTracker, latch: Latch) -> Self {
+        Self {
+            settings,
+            tracker,
+            latch,
+            slot: AttemptSlot::with_capacity(settings.most_waiters),
+            run: None,
+            held: VecDeque::new(),
+            last_refusal: None,
+            is_halted: false,
+        }
+    }
+
+    /// Takes in what happened and says what is to be done.
+    #[must_use]
+    pub fn handle(mut self, input: Input, now: Timestamp) -> (Self, Vec<Effect>) {
+        let mut effects = Vec::new();
+        if self.is_halted {
+            self.turn_away(&input, &mut effects);
+            return (self, effects);
+        }
+        match input {
+            Input::Change(change) => self.change(change, &mut effects),
+            Input::Admit { waiter, attempt, measurement, is_over_bytes } => {
+                self.admit(waiter, attempt, measurement, is_over_bytes, now, &mut effects);
+            }
+            Input::Compact { waiter, attempt } => {
+                self.wait(waiter, AttemptReason::Manual, attempt, &mut effects);
+            }
+            Input::Boundary(boundary) => self.boundary(boundary, &mut effects),
+            Input::Summarized { attempt, outcome } if self.is_in(attempt, &Phase::Summarizing) => {
+                match outcome {
+                    Ok(()) => self.go_on(Phase::Counting, Effect::Count { attempt }, &mut effects),
+                    Err(reason) => self.reject(reason, &mut effects),
+                }
+            }
+            Input::Counted { attempt, outcome } if self.is_in(attempt, &Phase::Counting) => match outcome {
+                Ok(replacement) => self.judge(&replacement, &mut effects),
+                Err(reason) => self.reject(reason, &mut effects),
+            },
+            Input::Recorded { attempt } => self.recorded(attempt, now, &mut effects),
+            Input::JournalFailed => self.halt(&mut effects),
+            Input::DeadlinePassed { attempt } => {
+                self.cancel(Some(attempt), RejectionReason::Canceled, &mut effects)
+            }
+            Input::Interrupt => {
+                self.slot = self.slot.interrupt();
+                self.cancel(None, RejectionReason::Interrupted, &mut effects);
+            }
+            Input::ShutDown => {
+                self.slot = self.slot.shut_down();
+                self.cancel(None, RejectionReason::ShuttingDown, &mut effects);
+                // No further boundary may come.
+                self.boundary(Boundary::Turn, &mut effects);
+            }
+            Input::SettingsChanged(trigger) => self.change_settings(trigger, &mut effects),
+            // Late answers: the attempt is over, or further on.
+            Input::Summarized { .. } | Input::Counted { .. } => {}
+        }
+        (self, effects)
+    }
+
+    /// Whether changes must wait.
+    #[must_use]
+    pub fn blocks_input(&self) -> bool {
+        self.slot.blocks_input() || self.run.is_some()
+    }
+
+    /// The context that is live.
+    #[must_use]
+    pub fn basis(&self) -> ContextBasis {
+        self.tracker.basis()
+    }
+
+    /// How full it was when it was last looked at.
+    #[must_use]
+    pub fn tracker(&self) -> &PressureTracker {
+        &self.tracker
+    }
+
+    /// Whether occupancy may start an attempt.
+    #[must_use]
+    pub fn latch(&self) -> Latch {
+        self.latch
+    }
+
+    /// Whether the journal failed.
+    #[must_use]
+    pub fn is_halted(&self) -> bool {
+        self.is_halted
+    }
+
+    fn change(&mut self, change: Change, effects: &mut Vec<Effect>) {
+        let why = match () {
+            () if self.slot.is_shut_down() => Refused::ShuttingDown,
+            () if !self.blocks_input() => return self.take(change, effects),
+            () if self.held.len() >= self.settings.most_held => Refused::HeldFull,
+            () => return self.held.push_back(change),
+        };
+        effects.push(Effect::Refuse { change, why });
+    }
+
+    /// Lets a change happen.
+    fn take(&mut self, change: Change, effects: &mut Vec<Effect>) {
+        // Without an event, or with the revisions used up, there is no context to go on with.
+        let Ok(basis) = self.tracker.next_basis(change.event) else { return self.halt(effects) };
+        self.tracker = std::mem::take(&mut self.tracker).at(basis);
+        effects.push(Effect::Record(Record::Changed(change)));
+        if change.kind == ChangeKind::Rewind {
+            self.set_latch(self.latch.undone(), effects);
+        }
+    }
+
+    fn admit(
+        &mut self,
+        waiter: Waiter,
+        attempt: AttemptId,
+        measurement: ContextMeasurement,
+        is_over_bytes: bool,
+        now: Timestamp,
+        effects: &mut Vec<Effect>,
+    ) {
+        // Whoever asked before is served first; this request waits for it.
+        if self.blocks_input() {
+            self.wait(waiter, AttemptReason::Automatic, attempt, effects);
+            return self.boundary(Boundary::Step, effects);
+        }
+        if measurement.basis != self.basis() {
+            let reply = Reply::NotAdmitted(RejectionReason::StaleBasis);
+            return effects.push(Effect::Reply { command: waiter.command, reply });
+        }
+        let basis = measurement.basis;
+        let Ok((tracker, change)) = self.tracker.clone().apply(measurement.clone(), self.settings.trigger)
+        else {
+            let reply = Reply::NotAdmitted(RejectionReason::Internal);
+            return effects.push(Effect::Reply { command: waiter.command, reply });
+        };
+        self.tracker = tracker;
+        if change.is_new_measurement {
+            effects.push(Effect::Record(Record::Measured(measurement)));
+        }
+        let reading = Reading {
+            basis,
+            occupancy: if is_over_bytes { BasisPoints::FULL_SCALE } else { change.occupancy },
+            level: if is_over_bytes { PressureLevel::HardLimit } else { change.current },
+        };
+        let (latch, verdict, rule) = self.latch.observe(reading, self.settings.trigger, now);
+        self.set_latch(latch, effects);
+        effects.push(Effect::Decided(Decision { command: waiter.command, reading, verdict, rule }));
+        let reply = match verdict {
+            Verdict::Proceed => Reply::Send,
+            Verdict::ContextLimit { exhausted, retry_after } => {
+                Reply::ContextLimit { exhausted, retry_after, refused: self.last_refusal }
+            }
+            Verdict::Attempt => {
+                self.wait(waiter, AttemptReason::Automatic, attempt, effects);
+                return self.boundary(Boundary::Step, effects);
+            }
+        };
+        effects.push(Effect::Reply { command: waiter.command, reply });
+    }
+
+    /// Lets a command wait for the attempt that is there, or for a new one.
+    fn wait(&mut self, waiter: Waiter, reason: AttemptReason, new_id: AttemptId, effects: &mut Vec<Effect>) {
+        let is_there =
+            |attempt: &Attempt| attempt.waiters.iter().any(|other| other.command == waiter.command);
+        let in_slot = self.slot.attempt();
+        let running = self.run.as_ref().map(|run| &run.attempt);
+        if in_slot.is_some_and(is_there) || running.is_some_and(is_there) {
+            // It waits already, and is answered once.
+            return;
+        }
+        let mut turn_away = |reason| {
+            let reply = Reply::NotAdmitted(reason);
+            effects.push(Effect::Reply { command: waiter.command, reply });
+        };
+        if self.slot.is_shut_down() {
+            return turn_away(RejectionReason::ShuttingDown);
+        }
+        // An attempt that was rejected at a boundary has left the slot, and its end is being written down.
+        if running.is_some_and(|running| in_slot.is_none_or(|attempt| attempt.id != running.id)) {
+            return turn_away(RejectionReason::Interrupted);
+        }
+        match self.slot.clone().admit(waiter, reason, new_id) {
+            Err(_) => turn_away(RejectionReason::Internal),
+            Ok((_, Admission::LaneFull(_))) => turn_away(RejectionReason::ControlLaneFull),
+            Ok((slot, _)) => self.slot = slot,
+        }
+    }
+
+    fn boundary(&mut self, boundary: Boundary, effects: &mut Vec<Effect>) {
+        if self.run.is_some() {
+            return;
+        }
+        let (slot, reached) = std::mem::take(&mut self.slot).boundary(boundary);
+        self.slot = slot;
+        match reached {
+            AtBoundary::Nothing => {}
+            AtBoundary::Reject(attempt, reason) => {
+                self.run = Some(Run { attempt, phase: Phase::Starting, is_stale: false });
+                self.reject(reason, effects);
+            }
+            AtBoundary::Start(attempt) => {
+                let (slot, frozen) = std::mem::take(&mut self.slot).freeze(attempt.id, self.basis());
+                self.slot = slot;
+                let attempt = self.slot.attempt().cloned().unwrap_or(attempt);
+                self.run = Some(Run { attempt: attempt.clone(), phase: Phase::Starting, is_stale: false });
+                match frozen {
+                    Ok(()) => effects.push(Effect::Record(Record::Started(attempt))),
+                    // There is nothing yet that could be compacted.
+                    Err(_) => self.reject(RejectionReason::Unavailable, effects),
+                }
+            }
+        }
+    }
+
+    /// A record about the attempt is durable.
+    fn recorded(&mut self, id: AttemptId, now: Timestamp, effects: &mut Vec<Effect>) {
+        let Some(run) = self.run.take_if(|run| run.attempt.id == id) else { return };
+        match run.phase {
+            Phase::Starting => {
+                let (slot, _) = std::mem::take(&mut self.slot).started(id, now);
+                self.slot = slot;
+                let basis = self.basis();
+                self.run = Some(run);
+                match self.slot.cancel_reason() {
+                    Some(reason) => self.reject(reason, effects),
+                    None => self.go_on(Phase::Summarizing, Effect::Summarize { attempt: id, basis }, effects),
+                }
+            }
+            Phase::Ending(end) => self.end(&run.attempt, end, now, effects),
+            Phase::Summarizing | Phase::Counting => self.run = Some(run),
+        }
+    }
+
+    /// The end of an attempt is durable: only now it takes effect.
+    fn end(&mut self, attempt: &Attempt, end: End, now: Timestamp, effects: &mut Vec<Effect>) {
+        let (latch_end, reply) = match end {
+            End::Commit { basis, after } => {
+                effects.push(Effect::Apply { attempt: attempt.id, basis });
+                let landed = AttemptEnd::Landed(after.occupancy());
+                let tracker = std::mem::take(&mut self.tracker).at(basis);
+                let after = ContextMeasurement { basis, ..*after };
+                self.tracker = match tracker.clone().apply(after, self.settings.trigger) {
+                    Ok((tracker, _)) => tracker,
+                    Err(_) => tracker,
+                };
+                self.last_refusal = None;
+                (landed, Reply::Committed(attempt.id))
+            }
+            End::Reject(reason) => {
+                self.last_refusal = Some(reason);
+                let occupancy =
+                    self.tracker.measurement().map_or(BasisPoints(0), ContextMeasurement::occupancy);
+                (AttemptEnd::Refused(reason, occupancy), Reply::Rejected(attempt.id, reason))
+            }
+        };
+        let level = landing_level(self.settings.trigger);
+        self.set_latch(self.latch.ended(latch_end, attempt.reason, level, now), effects);
+        let (slot, in_slot) = std::mem::take(&mut self.slot).complete(attempt.id);
+        self.slot = slot;
+        // Those who came while it ran wait for it too.
+        let waiters = in_slot.map_or_else(|| attempt.waiters.clone(), |attempt| attempt.waiters);
+        for waiter in waiters {
+            effects.push(Effect::Reply { command: waiter.command, reply });
+        }
+        for change in std::mem::take(&mut self.held) {
+            self.take(change, effects);
+        }
+    }
+
+    /// Judges the new request against the one that it would replace.
+    fn judge(&mut self, replacement: &Replacement, effects: &mut Vec<Effect>) {
+        let Some(run) = &self.run else { return };
+        let Replacement { before, after, event } = replacement;
+        let is_of_now = |measurement: &ContextMeasurement| {
+            Some(measurement.basis) == run.attempt.basis && measurement.basis == self.basis()
+        };
+        if run.is_stale || !is_of_now(before) || !is_of_now(after) || before.model != after.model {
+            return self.reject(RejectionReason::StaleBasis, effects);
+        }
+        let Ok(landing) = judge_landing(before, after, self.settings.trigger) else {
+            return self.reject(RejectionReason::SummaryTooLarge, effects);
+        };
+        let Ok(basis) = self.tracker.next_basis(*event) else {
+            return self.reject(RejectionReason::Internal, effects);
+        };
+        let record = Record::Committed { attempt: run.attempt.id, basis, landing };
+        let end = End::Commit { basis, after: Box::new(after.clone()) };
+        self.go_on(Phase::Ending(end), Effect::Record(record), effects);
+    }
+
+    /// Begins the end of the attempt that runs: its refusal is written down.
+    fn reject(&mut self, reason: RejectionReason, effects: &mut Vec<Effect>) {
+        let Some(run) = &self.run else { return };
+        let record = Record::Rejected { attempt: run.attempt.id, reason };
+        self.go_on(Phase::Ending(End::Reject(reason)), Effect::Record(record), effects);
+    }
+
+    /// Stops an attempt while that can still be done; `id` says which, where it matters.
+    fn cancel(&mut self, id: Option<AttemptId>, reason: RejectionReason, effects: &mut Vec<Effect>) {
+        let Some(run) = &self.run else { return };
+        let attempt = run.attempt.id;
+        let is_meant = id.is_none_or(|id| id == attempt);
+        if is_meant && matches!(run.phase, Phase::Summarizing | Phase::Counting) {
+            effects.push(Effect::Cancel { attempt });
+            self.reject(reason, effects);
+        }
+    }
+
+    fn change_settings(&mut self, trigger: Trigger, effects: &mut Vec<Effect>) {
+        self.settings.trigger = trigger;
+        self.set_latch(self.latch.settings_changed(), effects);
+        if let Some(run) = &mut self.run {
+            run.is_stale = true;
+        }
+    }
+
+    /// The latch outlives the process, so each change of it is written down.
+    fn set_latch(&mut self, latch: Latch, effects: &mut Vec<Effect>) {
+        if std::mem::replace(&mut self.latch, latch) != latch {
+            effects.push(Effect::Record(Record::Latched(latch)));
+        }
+    }
+
+    /// The journal failed: whoever waits is told, and what was held has left no trace.
+    fn halt(&mut self, effects: &mut Vec<Effect>) {
+        self.is_halted = true;
+        let in_slot = self.slot.attempt().cloned().or_else(|| self.run.take().map(|run| run.attempt));
+        for waiter in in_slot.into_iter().flat_map(|attempt| attempt.waiters) {
+            effects.push(Effect::Reply { command: waiter.command, reply: Reply::Halted });
+        }
+        for change in std::mem::take(&mut self.held) {
+            effects.push(Effect::Refuse { change, why: Refused::Halted });
+        }
+        effects.push(Effect::Halt);
+    }
+
+    /// Answers what comes in after the journal failed.
+    fn turn_away(&self, input: &Input, effects: &mut Vec<Effect>) {
+        match input {
+            Input::Change(change) => effects.push(Effect::Refuse { change: *change, why: Refused::Halted }),
+            Input::Admit { waiter, .. } | Input::Compact { waiter, .. } => {
+                effects.push(Effect::Reply { command: waiter.command, reply: Reply::Halted });
+            }
+            _ => {}
+        }
+    }
+
+    fn go_on(&mut self, phase: Phase, effect: Effect, effects: &mut Vec<Effect>) {
+        if let Some(run) = &mut self.run {
+            run.phase = phase;
+            effects.push(effect);
+        }
+    }
+
+    fn is_in(&self, attempt: AttemptId, phase: &Phase) -> bool {
+        self.run.as_ref().is_some_and(|run| run.attempt.id == attempt && run.phase == *phase)
+    }
+}

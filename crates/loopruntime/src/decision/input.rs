@@ -1,0 +1,93 @@
+//! What a loop hears.
+
+use epitome_loop::{AttemptId, ContextMeasurement, EventId, RejectionReason, Trigger};
+
+use super::{Boundary, Waiter};
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// The conversation is to change: it waits while an attempt is there.
+    Change(Change),
+    /// A request is about to be sent and was measured. This is a boundary too.
+    Admit {
+        /// Who waits for leave to send it.
+        waiter: Waiter,
+        /// The id of the attempt, should one be opened.
+        attempt: AttemptId,
+        /// The size of the complete request.
+        measurement: ContextMeasurement,
+        /// Whether it has more bytes than the policy allows.
+        is_over_bytes: bool,
+    },
+    /// Somebody asks for a compaction.
+    Compact {
+        /// Who.
+        waiter: Waiter,
+        /// The id of the attempt, should one be opened.
+        attempt: AttemptId,
+    },
+    /// The agent is between two steps or turns.
+    Boundary(Boundary),
+    /// The summarizer of an attempt is done.
+    Summarized {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Whether there is a proven summary.
+        outcome: Result<(), RejectionReason>,
+    },
+    /// The new request of an attempt was counted.
+    Counted {
+        /// Which attempt.
+        attempt: AttemptId,
+        /// Both sizes, or why there are none.
+        outcome: Result<Box<Replacement>, RejectionReason>,
+    },
+    /// What [`Effect::Record`](super::Effect::Record) asked for is durable, for records about an attempt.
+    Recorded {
+        /// Which attempt.
+        attempt: AttemptId,
+    },
+    /// A record could not be made durable.
+    JournalFailed,
+    /// An attempt has taken too long.
+    DeadlinePassed {
+        /// Which attempt.
+        attempt: AttemptId,
+    },
+    /// The user interrupts what goes on.
+    Interrupt,
+    /// The session ends.
+    ShutDown,
+    /// The model, its limits or the policy are others from now on.
+    SettingsChanged(Trigger),
+}
+
+/// A change of the conversation, with the event that stands for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Change {
+    /// The event.
+    pub event: EventId,
+    /// What it does.
+    pub kind: ChangeKind,
+}
+
+/// What a change does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// Messages are added.
+    Append,
+    /// A commit is taken back, or put in force again.
+    Rewind,
+}
+
+/// The request that would take the place of another one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Replacement {
+    /// The size of the request as it is.
+    pub before: ContextMeasurement,
+    /// The size of the request with the summary.
+    pub after: ContextMeasurement,
+    /// The event of the commit.
+    pub event: EventId,
+}

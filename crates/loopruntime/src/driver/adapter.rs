@@ -1,0 +1,51 @@
+//! What a driver needs from the layer that owns bytes.
+
+use async_trait::async_trait;
+use epitome_loop::{AttemptId, ContextBasis, RejectionReason, Timestamp};
+use thiserror::Error;
+
+use crate::decision::{Decision, Record, Replacement};
+
+/// A record could not be made durable, or it is not known whether it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("a record could not be made durable")]
+pub struct RecordFailed;
+
+/// Does what a loop has decided.
+///
+/// Each call may be dropped before it is done, when it took too long or its attempt was canceled; whatever it has done
+/// by then must be harmless. A panic in it counts as a failure.
+#[async_trait]
+pub trait LoopAdapter: Send + Sync + 'static {
+    /// What time it is. Times of one loop never go back.
+    fn now(&self) -> Timestamp;
+
+    /// Writes records down, in this order. They are durable when it returns.
+    ///
+    /// # Errors
+    /// [`RecordFailed`] when they are not, or when that is not known: the loop halts.
+    async fn record(&self, records: Vec<Record>) -> Result<(), RecordFailed>;
+
+    /// Summarizes what an attempt replaces, and proves the summary.
+    ///
+    /// # Errors
+    /// The reason for which there is none.
+    async fn summarize(&self, attempt: AttemptId, basis: ContextBasis) -> Result<(), RejectionReason>;
+
+    /// Counts the complete request before and after the attempt.
+    ///
+    /// # Errors
+    /// The reason for which it cannot be counted.
+    async fn count(&self, attempt: AttemptId) -> Result<Replacement, RejectionReason>;
+
+    /// Puts the outcome of an attempt in the place of the context. Its commit is durable.
+    fn apply(&self, attempt: AttemptId, basis: ContextBasis);
+
+    /// An attempt is over: what was kept for it may go.
+    fn forget(&self, attempt: AttemptId);
+
+    /// Says how a request was decided about. Nothing waits for it.
+    fn decided(&self, decision: Decision) {
+        let _nobody_listens = decision;
+    }
+}

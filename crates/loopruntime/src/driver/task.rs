@@ -1,0 +1,355 @@
+//! The task of a loop.
+
+use std::collections::{HashMap, VecDeque};
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use epitome_loop::{AttemptId, CommandId, EventId, RejectionReason};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::adapter::LoopAdapter;
+use super::handle::{LoopHandle, Message};
+use crate::decision::{Decision, DecisionCore, Effect, Input, Record, Refused, Reply};
+
+/// So many decisions can be asked for afterwards.
+const TRACE: usize = 64;
+
+/// How long a loop waits for what it does not do itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriverSettings {
+    /// For a record to become durable; then the loop halts.
+    pub record_timeout: Duration,
+    /// For an attempt, from its beginning to the counted request; then it is rejected.
+    pub attempt_timeout: Duration,
+    /// So many messages may wait to be looked at; who sends more waits.
+    pub inbox: usize,
+}
+
+/// Starts the task of a loop on the runtime at hand. The task ends when the loop was shut down or has halted and
+/// nothing waits any more.
+pub fn drive(
+    core: DecisionCore,
+    adapter: Arc<dyn LoopAdapter>,
+    settings: DriverSettings,
+) -> (LoopHandle, JoinHandle<DecisionCore>) {
+    let (inbox, messages) = mpsc::channel(settings.inbox.max(1));
+    let (signals, controls) = mpsc::unbounded_channel();
+    let task = Task {
+        core: Some(core),
+        adapter,
+        settings,
+        inputs: VecDeque::new(),
+        waiting: HashMap::new(),
+        changing: HashMap::new(),
+        job: None,
+        attempt_until: None,
+        trace: VecDeque::new(),
+        is_ending: false,
+    };
+    (LoopHandle { inbox, signals }, tokio::spawn(task.run(messages, controls)))
+}
+
+/// Work that is done for an attempt beside the loop. It answers with an input for the core.
+struct Job {
+    attempt: AttemptId,
+    work: JoinHandle<Input>,
+    until: Instant,
+    /// What the core hears when the adapter panics.
+    if_it_panics: Input,
+}
+
+struct Task {
+    /// Always there, but for the moment in which an input is handled.
+    core: Option<DecisionCore>,
+    adapter: Arc<dyn LoopAdapter>,
+    settings: DriverSettings,
+    /// What the loop has to say to itself, before anything else is heard.
+    inputs: VecDeque<Input>,
+    waiting: HashMap<CommandId, Vec<oneshot::Sender<Reply>>>,
+    changing: HashMap<EventId, oneshot::Sender<Result<(), Refused>>>,
+    job: Option<Job>,
+    /// When the time for the attempt that runs is over.
+    attempt_until: Option<Instant>,
+    trace: VecDeque<Decision>,
+    is_ending: bool,
+}
+
+/// What a loop hears next.
+enum Heard {
+    Message(Message),
+    Done(Input),
+    DeadlinePassed,
+    NobodyLeft,
+}
+
+impl Task {
+    async fn run(
+        mut self,
+        mut messages: mpsc::Receiver<Message>,
+        mut controls: mpsc::UnboundedReceiver<Message>,
+    ) -> DecisionCore {
+        loop {
+            while let Some(input) = self.inputs.pop_front() {
+                self.handle(input).await;
+            }
+            if self.is_ending && !self.is_busy() {
+                break;
+            }
+            match self.hear(&mut messages, &mut controls).await {
+                Heard::Message(message) => self.take(message),
+                Heard::Done(input) => {
+                    self.job = None;
+                    self.inputs.push_back(input);
+                }
+                Heard::DeadlinePassed => {
+                    let attempt = self.job.as_ref().map(|job| job.attempt);
+                    self.stop_job(None);
+                    self.inputs.extend(attempt.map(|attempt| Input::DeadlinePassed { attempt }));
+                }
+                Heard::NobodyLeft => self.end(),
+            }
+        }
+        messages.close();
+        controls.close();
+        // Whoever was too late is told so by the closed channel or here.
+        while let Ok(message) = messages.try_recv() {
+            self.take(message);
+        }
+        while let Some(input) = self.inputs.pop_front() {
+            self.handle(input).await;
+        }
+        self.core.take().unwrap_or_else(|| unreachable!("the core is there between inputs"))
+    }
+
+    /// Waits for whatever comes first; signals go before commands.
+    async fn hear(
+        &mut self,
+        messages: &mut mpsc::Receiver<Message>,
+        controls: &mut mpsc::UnboundedReceiver<Message>,
+    ) -> Heard {
+        let ends_alone = self.is_ending;
+        let until = self.job.as_ref().map(|job| job.until);
+        let job = self.job.as_mut();
+        let done = async {
+            match job {
+                Some(job) => (&mut job.work).await.unwrap_or_else(|_| job.if_it_panics.clone()),
+                None => std::future::pending().await,
+            }
+        };
+        let deadline = async {
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            control = controls.recv(), if !ends_alone => control.map_or(Heard::NobodyLeft, Heard::Message),
+            done = done => Heard::Done(done),
+            () = deadline => Heard::DeadlinePassed,
+            message = messages.recv(), if !ends_alone => message.map_or(Heard::NobodyLeft, Heard::Message),
+        }
+    }
+
+    fn take(&mut self, message: Message) {
+        match message {
+            Message::Command(input, command, answer) => {
+                self.waiting.entry(command).or_default().push(answer);
+                self.inputs.push_back(*input);
+            }
+            Message::Change(change, answer) => {
+                self.changing.insert(change.event, answer);
+                self.inputs.push_back(Input::Change(change));
+            }
+            Message::Signal(input) => match *input {
+                Input::ShutDown => self.end(),
+                input => self.inputs.push_back(input),
+            },
+            Message::Trace(answer) => {
+                // Who does not wait any more needs no answer.
+                let _gone = answer.send(self.trace.iter().copied().collect());
+            }
+        }
+    }
+
+    fn end(&mut self) {
+        if !self.is_ending {
+            self.is_ending = true;
+            self.inputs.push_back(Input::ShutDown);
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.core.as_ref().is_some_and(|core| core.blocks_input() && !core.is_halted())
+    }
+
+    async fn handle(&mut self, input: Input) {
+        let now = self.adapter.now();
+        let Some(core) = self.core.take() else { return };
+        let (core, effects) = core.handle(input, now);
+        self.core = Some(core);
+        self.follow(effects).await;
+    }
+
+    /// Does what the core asks for. Records that stand in a row are written together.
+    async fn follow(&mut self, effects: Vec<Effect>) {
+        let mut records = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Record(record) => records.push(record),
+                other => {
+                    if !self.write(std::mem::take(&mut records)).await {
+                        return;
+                    }
+                    self.follow_one(other);
+                }
+            }
+        }
+        self.write(records).await;
+    }
+
+    /// Writes records down; whether they are durable. If they are not, the rest of what was asked for is void.
+    async fn write(&mut self, records: Vec<Record>) -> bool {
+        if records.is_empty() {
+            return true;
+        }
+        let rejected: Vec<AttemptId> = records.iter().filter_map(rejected_of).collect();
+        let about: Vec<AttemptId> = records.iter().filter_map(attempt_of).collect();
+        let changed: Vec<EventId> = records.iter().filter_map(change_of).collect();
+        let adapter = self.adapter.clone();
+        let writing = guarded(async move { adapter.record(records).await });
+        let written = timeout(self.settings.record_timeout, writing).await;
+        if written != Ok(Some(Ok(()))) {
+            self.inputs.push_front(Input::JournalFailed);
+            return false;
+        }
+        rejected.into_iter().for_each(|attempt| self.forget(attempt));
+        for event in changed {
+            if let Some(answer) = self.changing.remove(&event) {
+                let _gone = answer.send(Ok(()));
+            }
+        }
+        // The core hears of it before anything that came in meanwhile.
+        for attempt in about.into_iter().rev() {
+            self.inputs.push_front(Input::Recorded { attempt });
+        }
+        true
+    }
+
+    fn follow_one(&mut self, effect: Effect) {
+        match effect {
+            Effect::Record(_) => {}
+            Effect::Summarize { attempt, basis } => {
+                self.attempt_until = Some(Instant::now() + self.settings.attempt_timeout);
+                let adapter = self.adapter.clone();
+                let work = async move {
+                    Input::Summarized { attempt, outcome: adapter.summarize(attempt, basis).await }
+                };
+                let if_it_panics = Input::Summarized { attempt, outcome: Err(RejectionReason::Internal) };
+                self.start_job(attempt, work, if_it_panics);
+            }
+            Effect::Count { attempt } => {
+                // The time for an attempt is one, and what the summary took of it is gone.
+                let adapter = self.adapter.clone();
+                let work = async move {
+                    let outcome = adapter.count(attempt).await.map(Box::new);
+                    Input::Counted { attempt, outcome }
+                };
+                let if_it_panics = Input::Counted { attempt, outcome: Err(RejectionReason::Internal) };
+                self.start_job(attempt, work, if_it_panics);
+            }
+            Effect::Cancel { attempt } => self.stop_job(Some(attempt)),
+            Effect::Apply { attempt, basis } => {
+                let adapter = &self.adapter;
+                if catch_unwind(AssertUnwindSafe(|| adapter.apply(attempt, basis))).is_err() {
+                    // The commit is durable and the context in memory is not it: only opening again mends that.
+                    self.inputs.push_front(Input::JournalFailed);
+                }
+                self.forget(attempt);
+            }
+            Effect::Reply { command, reply } => {
+                for answer in self.waiting.remove(&command).into_iter().flatten() {
+                    let _gone = answer.send(reply);
+                }
+            }
+            Effect::Refuse { change, why } => {
+                if let Some(answer) = self.changing.remove(&change.event) {
+                    let _gone = answer.send(Err(why));
+                }
+            }
+            Effect::Decided(decision) => {
+                if self.trace.len() == TRACE {
+                    self.trace.pop_front();
+                }
+                self.trace.push_back(decision);
+                let adapter = &self.adapter;
+                let _heard = catch_unwind(AssertUnwindSafe(|| adapter.decided(decision)));
+            }
+            Effect::Halt => {
+                self.stop_job(None);
+                // Answers that the core gave behind the record that failed were never sent.
+                for answer in self.waiting.drain().flat_map(|(_, answers)| answers) {
+                    let _gone = answer.send(Reply::Halted);
+                }
+                for (_, answer) in self.changing.drain() {
+                    let _gone = answer.send(Err(Refused::Halted));
+                }
+                self.is_ending = true;
+            }
+        }
+    }
+
+    fn start_job(
+        &mut self,
+        attempt: AttemptId,
+        work: impl Future<Output = Input> + Send + 'static,
+        if_it_panics: Input,
+    ) {
+        self.stop_job(None);
+        let until = self.attempt_until.unwrap_or_else(Instant::now);
+        self.job = Some(Job { attempt, work: tokio::spawn(work), until, if_it_panics });
+    }
+
+    fn forget(&self, attempt: AttemptId) {
+        let adapter = &self.adapter;
+        let _forgotten = catch_unwind(AssertUnwindSafe(|| adapter.forget(attempt)));
+    }
+
+    /// Drops the work that is under way, or only that of one attempt.
+    fn stop_job(&mut self, attempt: Option<AttemptId>) {
+        if let Some(job) = self.job.take_if(|job| attempt.is_none_or(|attempt| attempt == job.attempt)) {
+            job.work.abort();
+        }
+    }
+}
+
+/// The outcome of a future on a task of its own; `None` when it panicked.
+async fn guarded<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    tokio::spawn(work).await.ok()
+}
+
+fn attempt_of(record: &Record) -> Option<AttemptId> {
+    match record {
+        Record::Started(attempt) => Some(attempt.id),
+        Record::Committed { attempt, .. } | Record::Rejected { attempt, .. } => Some(*attempt),
+        Record::Measured(_) | Record::Changed(_) | Record::Latched(_) => None,
+    }
+}
+
+fn rejected_of(record: &Record) -> Option<AttemptId> {
+    match record {
+        Record::Rejected { attempt, .. } => Some(*attempt),
+        _ => None,
+    }
+}
+
+fn change_of(record: &Record) -> Option<EventId> {
+    match record {
+        Record::Changed(change) => Some(change.event),
+        _ => None,
+    }
+}

@@ -1,0 +1,177 @@
+//! Thousands of loops in one process, with a slow summarizer, and users who interrupt, undo and ask in between.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+
+use epitome_loopruntime::decision::{Record, Reply};
+use tokio::runtime::Builder;
+
+use super::{EvidenceError, Places, Verdict};
+use crate::driven::{Act, Driven, Script};
+
+const LOOPS: u64 = 2_000;
+const COMPACTIONS: usize = 20;
+
+/// A loop that has not got so far after so many turns has hung.
+const MOST_TURNS: usize = 2_000;
+
+/// What an idle loop may take beyond its messages.
+const MOST_IDLE: u64 = 8 << 10;
+
+/// What became of one loop.
+#[derive(Debug, Default)]
+struct Life {
+    compactions: usize,
+    commands: u64,
+    answers: u64,
+    changes: u64,
+    faults: Vec<&'static str>,
+}
+
+pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
+    let started = |source| EvidenceError::Program { program: "the runtime".to_owned(), source };
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build().map_err(started)?;
+    let idle = runtime.block_on(memory_of_an_idle_loop());
+    let lives = runtime.block_on(async {
+        let lives: Vec<_> = (0..LOOPS).map(|seed| tokio::spawn(live(seed))).collect();
+        let mut ended = Vec::new();
+        for life in lives {
+            ended.push(
+                life.await.unwrap_or_else(|_| Life { faults: vec!["a task panicked"], ..Life::default() }),
+            );
+        }
+        ended
+    });
+    // A task that is over takes a moment to go.
+    let patience = (0..100).take_while(|_| runtime.metrics().num_alive_tasks() > 0);
+    patience.for_each(|_| std::thread::sleep(Duration::from_millis(10)));
+    let leaked = runtime.metrics().num_alive_tasks();
+    let faults: Vec<&str> = lives.iter().flat_map(|life| life.faults.iter().copied()).collect();
+    for fault in faults.iter().take(5) {
+        writeln!(out, "    FAULT: {fault}")?;
+    }
+    let sum = |of: fn(&Life) -> u64| lives.iter().map(of).sum::<u64>();
+    let (commands, answers) = (sum(|life| life.commands), sum(|life| life.answers));
+    let memory = idle.map_or("not known here".to_owned(), |bytes| format!("{bytes} bytes"));
+    let line = format!(
+        "{LOOPS} loops, {} compactions, {commands} commands with {answers} answers, {} changes, {} faults, {leaked} \
+         tasks left; an idle loop takes {memory}",
+        sum(|life| life.compactions as u64),
+        sum(|life| life.changes),
+        faults.len(),
+    );
+    let holds =
+        faults.is_empty() && leaked == 0 && commands == answers && idle.is_none_or(|bytes| bytes < MOST_IDLE);
+    Ok(Verdict { holds, line })
+}
+
+/// One loop, until it was compacted often enough.
+async fn live(seed: u64) -> Life {
+    let mut dice = Dice(seed + 1);
+    let pace = Act::Well(Duration::from_millis(1 + seed % 7));
+    let driven = Arc::new(Driven::start(Script { summarize: pace, ..Script::default() }));
+    let mut life = Life::default();
+    for _ in 0..MOST_TURNS {
+        if driven.around.seen().applied.len() >= COMPACTIONS {
+            break;
+        }
+        life.turn(&driven, &mut dice).await;
+    }
+    let seen = driven.around.seen();
+    life.compactions = seen.applied.len();
+    if life.compactions < COMPACTIONS {
+        life.faults.push("a loop was not compacted often enough");
+    }
+    let changed = seen.records.iter().filter_map(|record| match record {
+        Record::Changed(change) => Some(change.event),
+        _ => None,
+    });
+    let changed: Vec<_> = changed.collect();
+    if changed.len() as u64 != life.changes || !changed.is_sorted() {
+        life.faults.push("changes were lost or reordered");
+    }
+    let begun = seen.records.iter().filter(|record| matches!(record, Record::Started(_))).count();
+    let is_end = |record: &&Record| matches!(record, Record::Committed { .. } | Record::Rejected { .. });
+    if seen.records.iter().filter(is_end).count() < begun {
+        life.faults.push("an attempt has no end");
+    }
+    let Some(Driven { handle, task, .. }) = Arc::into_inner(driven) else {
+        life.faults.push("somebody still waits");
+        return life;
+    };
+    drop(handle);
+    if task.await.is_err() {
+        life.faults.push("the task of a loop panicked");
+    }
+    life
+}
+
+impl Life {
+    /// A few messages, and a request; now and then a user who interferes.
+    async fn turn(&mut self, driven: &Driven, dice: &mut Dice) {
+        let (first, second) =
+            tokio::join!(driven.append(700 + dice.below(900)), driven.append(dice.below(50)));
+        self.changes += u64::from(first == Ok(Ok(()))) + u64::from(second == Ok(Ok(())));
+        if dice.below(40) == 0 {
+            self.changes += u64::from(driven.rewind(5_000 + dice.below(6_000)).await == Ok(Ok(())));
+        }
+        let user = async {
+            match dice.below(12) {
+                0 => {
+                    tokio::time::sleep(Duration::from_millis(dice.below(6))).await;
+                    driven.handle.interrupt().map(|()| None)
+                }
+                1 => driven.compact().await.map(Some),
+                _ => Ok(None),
+            }
+        };
+        self.commands += 1;
+        let (admitted, asked) = tokio::join!(driven.admit(), user);
+        self.answers += u64::from(admitted.is_ok());
+        if let Ok(Some(_)) = asked {
+            self.commands += 1;
+            self.answers += 1;
+        }
+        if matches!(admitted, Ok(Reply::ContextLimit { .. })) {
+            // What a user would do.
+            self.commands += 1;
+            self.answers += u64::from(driven.compact().await.is_ok());
+        }
+        if matches!(admitted, Ok(Reply::Halted)) || admitted.is_err() {
+            self.faults.push("a loop halted");
+        }
+    }
+}
+
+/// What the resident memory grows by for each loop that does nothing; `None` where that cannot be told.
+async fn memory_of_an_idle_loop() -> Option<u64> {
+    let before = resident()?;
+    let loops: Vec<Driven> = (0..LOOPS).map(|_| Driven::start(Script::default())).collect();
+    for driven in &loops {
+        let _answered = driven.handle.decision_trace().await;
+    }
+    let grown = resident()?.saturating_sub(before);
+    for Driven { handle, task, .. } in loops {
+        drop(handle);
+        let _ended = task.await;
+    }
+    Some(grown / LOOPS)
+}
+
+/// Resident memory of this process in bytes, by the second figure of `/proc/self/statm`.
+fn resident() -> Option<u64> {
+    const PAGE: u64 = 4_096;
+    let figures = std::fs::read_to_string("/proc/self/statm").ok()?;
+    figures.split(' ').nth(1)?.parse::<u64>().ok().map(|pages| pages * PAGE)
+}
+
+/// Numbers that look random, the same in each run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % most.max(1)
+    }
+}

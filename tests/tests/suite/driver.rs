@@ -1,0 +1,152 @@
+//! A loop that runs: order, deadlines, failures of everything around it, and its end.
+
+use std::time::Duration;
+
+use epitome_loop::RejectionReason;
+use epitome_loopruntime::decision::{Record, Refused, Reply};
+use epitome_tests::driven::{Act, Driven, Script};
+
+const LONG: Act = Act::Well(Duration::from_secs(30));
+
+fn run(test: impl Future<Output = ()>) {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(test);
+}
+
+/// A loop whose context is 90 % full.
+async fn full(script: Script) -> Driven {
+    let driven = Driven::start(script);
+    for _ in 0..9 {
+        assert_eq!(driven.append(1_000).await, Ok(Ok(())));
+    }
+    driven
+}
+
+#[test]
+fn a_full_context_is_compacted_once_and_then_sent() {
+    run(async {
+        let driven = full(Script::default()).await;
+        assert!(matches!(driven.admit().await, Ok(Reply::Committed(_))));
+        assert_eq!(driven.admit().await, Ok(Reply::Send));
+        let seen = driven.around.seen();
+        assert_eq!((seen.tokens, seen.applied.len(), seen.forgotten.len()), (2_250, 1, 1));
+        let trace = driven.handle.decision_trace().await.unwrap();
+        assert_eq!(trace.len(), 2);
+    });
+}
+
+#[test]
+fn input_waits_while_an_attempt_runs_and_comes_in_order() {
+    run(async {
+        let driven = full(Script { summarize: LONG, ..Script::default() }).await;
+        let (reply, first, second) = tokio::join!(driven.admit(), driven.append(10), driven.append(20));
+        assert!(matches!(reply, Ok(Reply::Committed(_))));
+        assert_eq!((first, second), (Ok(Ok(())), Ok(Ok(()))));
+        let seen = driven.around.seen();
+        assert_eq!(seen.tokens, 2_280);
+        let is_change = |record: &&Record| matches!(record, Record::Changed(_));
+        let commit =
+            seen.records.iter().position(|record| matches!(record, Record::Committed { .. })).unwrap();
+        assert_eq!(seen.records[commit..].iter().filter(is_change).count(), 2);
+    });
+}
+
+#[test]
+fn an_interrupt_and_a_shutdown_are_heard_in_the_middle_of_a_summary() {
+    run(async {
+        let driven = full(Script { summarize: Act::Hangs, ..Script::default() }).await;
+        let interrupted = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            driven.handle.interrupt().unwrap();
+        };
+        let (reply, ()) = tokio::join!(driven.admit(), interrupted);
+        assert!(matches!(reply, Ok(Reply::Rejected(_, RejectionReason::Interrupted))), "{reply:?}");
+        assert_eq!(driven.around.seen().tokens, 9_000);
+
+        driven.append(1).await.unwrap().unwrap();
+        let ended = async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            driven.handle.shut_down().unwrap();
+        };
+        let (reply, ()) = tokio::join!(driven.compact(), ended);
+        assert!(matches!(reply, Ok(Reply::Rejected(_, RejectionReason::ShuttingDown))), "{reply:?}");
+        let Driven { handle, task, .. } = driven;
+        assert!(!task.await.unwrap().blocks_input());
+        assert!(handle.interrupt().is_err());
+    });
+}
+
+#[test]
+fn what_fails_around_a_loop_becomes_a_reason() {
+    for (script, reason) in [
+        (Script { summarize: Act::Fails, ..Script::default() }, RejectionReason::ExecutionFailed),
+        (Script { summarize: Act::Panics, ..Script::default() }, RejectionReason::Internal),
+        (Script { summarize: Act::Hangs, ..Script::default() }, RejectionReason::Canceled),
+        (Script { count: Act::Fails, ..Script::default() }, RejectionReason::ExecutionFailed),
+        (Script { count: Act::Panics, ..Script::default() }, RejectionReason::Internal),
+        (Script { count: Act::Hangs, ..Script::default() }, RejectionReason::Canceled),
+    ] {
+        run(async move {
+            let driven = full(script).await;
+            let reply = driven.admit().await;
+            assert!(
+                matches!(reply, Ok(Reply::Rejected(_, given)) if given == reason),
+                "{script:?}: {reply:?}"
+            );
+            let seen = driven.around.seen();
+            assert_eq!((seen.tokens, seen.forgotten.len()), (9_000, 1));
+            // The loop goes on.
+            driven.around.play(Script::default());
+            assert!(matches!(driven.compact().await, Ok(Reply::Committed(_))));
+        });
+    }
+}
+
+#[test]
+fn a_journal_that_fails_halts_the_loop_and_everybody_is_told() {
+    for how in [Act::Fails, Act::Hangs, Act::Panics] {
+        // Nine changes are written; then comes, in turn, each further record of a compaction.
+        for from in 9..16 {
+            run(async move {
+                let driven = full(Script::default()).await;
+                driven.around.play(Script { record: (from, how), summarize: LONG, ..Script::default() });
+                let (reply, change) = tokio::join!(driven.admit(), driven.append(1));
+                let is_told = matches!(reply, Ok(Reply::Halted | Reply::Committed(_)));
+                assert!(is_told, "{how:?} {from}: {reply:?}");
+                assert!(matches!(change, Ok(Ok(()) | Err(Refused::Halted))), "{how:?} {from}: {change:?}");
+                if reply == Ok(Reply::Halted) {
+                    assert!(driven.admit().await.map_or(true, |reply| reply == Reply::Halted));
+                    assert!(driven.task.await.unwrap().is_halted());
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn a_context_that_cannot_be_put_in_place_halts_the_loop() {
+    run(async {
+        let driven = full(Script { apply: Act::Panics, ..Script::default() }).await;
+        let reply = driven.admit().await;
+        assert!(matches!(reply, Ok(Reply::Committed(_) | Reply::Halted)), "{reply:?}");
+        assert!(driven.admit().await.map_or(true, |reply| reply == Reply::Halted));
+        assert!(driven.task.await.unwrap().is_halted());
+    });
+}
+
+#[test]
+fn a_loop_goes_on_when_nobody_waits_any_more() {
+    run(async {
+        let driven = full(Script { summarize: LONG, ..Script::default() }).await;
+        let given_up = tokio::time::timeout(Duration::from_secs(1), driven.admit()).await;
+        assert!(given_up.is_err());
+        driven.append(5).await.unwrap().unwrap();
+        assert_eq!(driven.around.seen().applied.len(), 1);
+        assert_eq!(driven.admit().await, Ok(Reply::Send));
+        let Driven { handle, task, around, .. } = driven;
+        drop(handle);
+        assert!(!task.await.unwrap().blocks_input());
+        assert_eq!(around.seen().tokens, 2_255);
+    });
+}
