@@ -64,10 +64,14 @@ pub(crate) const LAYERS: &[Layer] = &[
             "base64",
             "bytes",
             "memchr",
+            // Ends the process group of a hustle that is a program.
+            "rustix",
             "serde",
             "serde_json",
             "sha2",
             "thiserror",
+            // Hustles are tasks with deadlines: this is the innermost layer that runs anything.
+            "tokio",
         ]),
     },
     Layer {

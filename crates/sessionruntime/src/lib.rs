@@ -5,6 +5,7 @@ mod cutting;
 mod earlier_summary;
 mod error_translation;
 mod fitting;
+mod hustles;
 mod keeping;
 mod outcome;
 mod pinning;
@@ -17,6 +18,14 @@ pub use compaction::{Demand, Ports, SessionContext, compact_once};
 pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
 pub use error_translation::translate_failure;
 pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit_input};
+pub use hustles::{
+    AdmissionError, AuditFailed, CommandError, CommandListener, CommandReport, CommandSettings,
+    CommandWorker, EndSignal, ExitVerdict, FailedRun, FinalizationFailed, HustleAudit, HustleController,
+    HustleEvent, HustleFault, HustleFinalizer, HustleInput, HustleOutcome, HustleRecord, HustleRequest,
+    HustleRun, HustleSetupError, HustleSummary, HustleValidator, HustleValue, HustleWorker, InputForm,
+    RegisteredHustle, StderrExcerpt, StopStyle, SummarizerWorker, SummaryTask, WorkAnswer, WorkFailure,
+    WorkInput, WorkOrder, WorkStage, WorkerTraits, exit_verdict,
+};
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
 pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
 pub use unseen::{ReportedContext, unseen_by_report};
