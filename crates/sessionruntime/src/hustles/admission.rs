@@ -71,7 +71,7 @@ pub enum AdmissionError {
     /// No hustle of this name is registered.
     #[error("no hustle of this name is registered")]
     UnknownDefinition,
-    /// The input is empty, or cannot be given to this worker.
+    /// The input is empty, or is bytes where the worker takes requests for summaries alone.
     #[error("the input of the hustle is not valid")]
     InvalidInput,
     /// The encoded input is over the hustle's limit, whatever tool results are left out.
@@ -105,7 +105,7 @@ pub(super) fn prepare(
     match input {
         HustleInput::Bytes { input, instructions } => {
             let size = input.len() as u64;
-            if size == 0 {
+            if size == 0 || form == InputForm::Request {
                 return Err(AdmissionError::InvalidInput);
             }
             if size > limits.input {

@@ -193,13 +193,16 @@ impl HustleController {
         *self.shared.owned.borrow()
     }
 
-    /// Ends the controller: admits nothing more, cancels every run, and waits until each is finalized. That takes
-    /// no longer than the timeouts of the lanes allow. Dropping this future drops the waiting alone.
-    pub async fn close(&self) {
+    /// Ends the controller: admits nothing more and cancels every run, at once; the future waits until each is
+    /// finalized, which takes no longer than the timeouts of the lanes allow. Dropping it drops the waiting alone.
+    pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.shared.begin_close();
-        let mut owned = self.shared.owned.subscribe();
-        // The sender is in `self`, so there is always an answer.
-        let _ = owned.wait_for(|owned| *owned == 0).await;
+        let shared = self.shared.clone();
+        async move {
+            let mut owned = shared.owned.subscribe();
+            // The sender is in `shared`, so there is always an answer.
+            let _ = owned.wait_for(|owned| *owned == 0).await;
+        }
     }
 }
 

@@ -113,4 +113,40 @@ mod tests {
         assert_eq!(lane.leave(2), ["d"]);
         assert!(lane.leave(4).is_empty());
     }
+
+    proptest::proptest! {
+        /// Whatever comes and goes: runs begin in the order of their admission, never more at once than allowed,
+        /// and nobody waits where there is room.
+        #[test]
+        fn a_lane_keeps_its_order_and_its_limits(
+            concurrent in 1_u64..4,
+            queued in 0_u64..5,
+            steps in proptest::collection::vec(proptest::option::of(0_usize..8), 0..80),
+        ) {
+            let mut lane = Lane::new(LaneLimits { concurrent, queued });
+            let (mut next, mut inside, mut begun) = (0, Vec::new(), Vec::new());
+            for step in steps {
+                match step {
+                    None => {
+                        let had_room = lane.has_room();
+                        let entry = lane.enter(next, next);
+                        assert_eq!(had_room, entry != Entry::Full);
+                        match entry {
+                            Entry::Runs(ticket) => begun.push(ticket),
+                            Entry::Waits => assert_eq!(lane.running.len() as u64, concurrent),
+                            Entry::Full => {}
+                        }
+                        inside.extend((entry != Entry::Full).then_some(next));
+                        next += 1;
+                    }
+                    Some(at) if at < inside.len() => begun.extend(lane.leave(inside.remove(at))),
+                    Some(_) => {}
+                }
+                assert!(lane.running.len() as u64 <= concurrent && lane.waiting.len() as u64 <= queued);
+                assert!(lane.waiting.is_empty() || lane.running.len() as u64 == concurrent);
+                assert_eq!(lane.running.len() + lane.waiting.len(), inside.len());
+            }
+            assert!(begun.is_sorted());
+        }
+    }
 }

@@ -1,7 +1,15 @@
-//! The boundary and one whole compaction, from the outside of the crate.
+//! The boundary, one whole compaction, and the hustles of a session, from the outside of the crate.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod compact_once;
+#[cfg(unix)]
+mod hustle_command;
+mod hustle_extractive;
+mod hustle_identity;
+mod hustle_lanes;
+mod hustle_paths;
+mod hustle_retry;
+mod hustle_scene;
 mod smallest_payloads;
 mod wire_decode;

@@ -52,10 +52,6 @@ impl Excerpt {
         self.last.extend(rest);
     }
 
-    pub(super) fn total(&self) -> u64 {
-        self.total
-    }
-
     pub(super) fn finish(self) -> StderrExcerpt {
         StderrExcerpt { first: self.first.into(), last: Vec::from(self.last).into(), total: self.total }
     }
@@ -72,8 +68,8 @@ mod tests {
             for step in [1, 7, KEPT, 9_000, 20_000] {
                 let mut excerpt = Excerpt::default();
                 all[..total].chunks(step).for_each(|chunk| excerpt.push(chunk));
-                assert_eq!(excerpt.total(), total as u64);
                 let kept = excerpt.finish();
+                assert_eq!(kept.total, total as u64);
                 let first = total.min(KEPT);
                 assert_eq!(*kept.first, all[..first], "{total} by {step}");
                 assert_eq!(*kept.last, all[total - (total - first).min(KEPT)..total], "{total} by {step}");
