@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod compact_once;
-#[cfg(unix)]
+// Looks into /proc to see who is dead.
+#[cfg(target_os = "linux")]
 mod hustle_command;
 mod hustle_extractive;
 mod hustle_identity;
