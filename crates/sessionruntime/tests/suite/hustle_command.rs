@@ -395,3 +395,23 @@ fn a_listener_that_panics_spoils_no_answer() {
         assert!(controller.submit(request).unwrap().outcome().await.result.is_ok());
     });
 }
+
+#[test]
+fn the_program_in_the_documentation_works() {
+    let page = include_str!("../../../../docs/hustles.md");
+    let script = page.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+    let mut stage = Stage::new();
+    let messages = [Message::user("one, \"role\": none"), Message::assistant("two"), Message::user("three")];
+    let outcome = stage.run(script, task(input(7, messages)));
+    let HustleValue::Summary(summary) = outcome.result.unwrap() else { panic!("a summary") };
+    assert!(summary.proven.output.summary().contains("<state>3 messages were left out.</state>"));
+    assert!(stage.report().stderr.first.starts_with(b"read "));
+    // Without an input that it can read it says so.
+    stage.settings.identity = IdentityBinding::Host;
+    runtime().block_on(async {
+        let (controller, desk) = (stage.controller(script), Desk::new(Manner::Works));
+        let run = controller.submit(request(1, "h", b"no wire", &desk)).unwrap();
+        assert_eq!(words(&run.outcome().await.result), "inference inference");
+    });
+    assert_eq!(stage.report().exit.unwrap().code(), Some(65));
+}
