@@ -1,6 +1,9 @@
 //! What a hustle's failure says about the summary it was to give.
 
-use epitome_loop::{Cause, CauseKind, InvalidSummary, InvalidSummaryReason, OutputFault};
+use epitome_loop::{
+    Cause, CauseKind, InvalidSummary, InvalidSummaryReason, OutputFault, RejectionReason, RunFailure,
+    rejection_reason,
+};
 
 /// The refusal of a summary that a hustle's failure amounts to, or `None` when the failure is no verdict on a
 /// summary and stays what it is.
@@ -26,9 +29,20 @@ pub fn translate_failure(cause: &Cause) -> Option<InvalidSummary> {
     reason.map(InvalidSummary::from)
 }
 
+/// Why a compaction is refused whose hustle failed so: for an invalid summary where the failure amounts to one,
+/// else by the order of [`rejection_reason`].
+#[must_use]
+pub fn compaction_rejection(failure: &RunFailure) -> RejectionReason {
+    match failure.cause.as_ref().and_then(translate_failure) {
+        Some(_) => RejectionReason::InvalidSummary,
+        None => rejection_reason(failure.cause.as_ref()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use epitome_loop::{HustleReason, HustleStage};
 
     fn reason(cause: &Cause) -> Option<InvalidSummaryReason> {
         translate_failure(cause).map(|refused| refused.reason)
@@ -50,5 +64,21 @@ mod tests {
         assert_eq!(reason(&framed), None);
         assert_eq!(reason(&Cause::several([framed, plain])), None);
         assert_eq!(reason(&Cause::new(CauseKind::Output(Some(OutputFault::Refused)))), None);
+    }
+
+    #[test]
+    fn a_failure_that_amounts_to_an_invalid_summary_rejects_as_one() {
+        let rejected = |kind| {
+            let cause = Some(Cause::new(kind));
+            let (stage, reason) = (HustleStage::Inference, HustleReason::Inference);
+            compaction_rejection(&RunFailure { stage, reason, cause })
+        };
+        let too_large = CauseKind::Output(Some(OutputFault::TooLarge));
+        assert_eq!(rejected(too_large), RejectionReason::InvalidSummary);
+        let refused = CauseKind::Output(Some(OutputFault::Refused));
+        assert_eq!(rejected(refused), RejectionReason::ExecutionFailed);
+        assert_eq!(rejected(CauseKind::Deadline), RejectionReason::Canceled);
+        let unknown = RunFailure { stage: HustleStage::Queue, reason: HustleReason::Internal, cause: None };
+        assert_eq!(compaction_rejection(&unknown), RejectionReason::Internal);
     }
 }

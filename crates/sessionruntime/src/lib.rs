@@ -16,7 +16,7 @@ mod wire;
 
 pub use compaction::{Demand, Ports, SessionContext, compact_once};
 pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
-pub use error_translation::translate_failure;
+pub use error_translation::{compaction_rejection, translate_failure};
 pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit_input};
 pub use hustles::{
     AdmissionError, AuditFailed, CommandError, CommandListener, CommandReport, CommandSettings,

@@ -163,10 +163,11 @@ impl HustleController {
             }
             state.next_ticket += 1;
             state.ends.insert(ticket, end.clone());
+            // Under the lock: whoever closes after this waits for this run too.
+            self.shared.owned.send_modify(|owned| *owned += 1);
             ticket
         };
         let handle = HustleRun::new(run, hustle, participation, outcome, end);
-        self.shared.owned.send_modify(|owned| *owned += 1);
         let owned = OwnedRun {
             place: Place { shared: self.shared.clone(), participation, ticket },
             run,

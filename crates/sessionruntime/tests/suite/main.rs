@@ -12,5 +12,6 @@ mod hustle_lanes;
 mod hustle_paths;
 mod hustle_retry;
 mod hustle_scene;
+mod hustle_storm;
 mod smallest_payloads;
 mod wire_decode;
