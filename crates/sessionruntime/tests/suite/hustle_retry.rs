@@ -36,10 +36,13 @@ struct Told {
     records: Vec<String>,
 }
 
+/// When a try began, and what it was told.
+type Seen = (Instant, Option<&'static str>);
+
 fn run(policy: RetryPolicy, firsts: Vec<Answer>, cancel_after: Option<Duration>) -> Told {
     paused().block_on(async {
         let (desk, records) = (Desk::new(Manner::Works), Arc::new(Records::working()));
-        let seen: Arc<Mutex<Vec<(Instant, Option<&'static str>)>>> = Arc::default();
+        let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let script = {
             let seen = seen.clone();
             move |order: epitome_sessionruntime::WorkOrder| -> Work {
