@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use epitome_loop::{
-    ByteLimits, HustleSettings, Message, Participation, SummaryDraft, SummaryRequest, SummarySections,
+    ByteLimits, HustleSettings, MAX_QUEUED, Message, Participation, SummaryDraft, SummaryRequest,
+    SummarySections,
 };
 use epitome_sessionruntime::{
     AdmissionError, HustleController, HustleRun, HustleSetupError, SummarizerWorker, WorkInput,
@@ -188,11 +189,14 @@ fn refusals_are_typed_come_in_order_and_own_nothing() {
         run.cancel();
         run.outcome().await;
         assert_eq!(desk.runs(), [1]);
+        let at_the_edge = controller.submit(request(1, "h", &[1; 700], &desk)).unwrap();
+        at_the_edge.cancel();
+        at_the_edge.outcome().await;
         controller.close().await;
         assert_eq!(refused(request(1, "h", b"x", &desk)), AdmissionError::Closed);
         assert_eq!(refused(request(1, "other", b"x", &desk)), AdmissionError::Closed);
-        assert_eq!(desk.runs(), [1]);
-        assert_eq!(records.words(), ["started", "inference canceled"]);
+        assert_eq!(desk.runs(), [1, 1]);
+        assert_eq!(records.words(), ["started", "inference canceled", "queue canceled"]);
     });
 }
 
@@ -260,5 +264,21 @@ fn the_last_handle_takes_the_runs_with_it() {
         assert_eq!(words(&running.outcome().await.result), "inference canceled");
         assert_eq!(words(&waiting.outcome().await.result), "queue canceled");
         assert_eq!(desk.runs().len(), 2);
+    });
+}
+
+#[test]
+fn the_longest_queue_there_can_be_is_closed_and_nobody_is_forgotten() {
+    paused().block_on(async {
+        let (gate, desk, records) = (Gate::new(), Desk::new(Manner::Works), Arc::new(Records::working()));
+        let hustles = [hustle(settings("h"), gate.worker())];
+        let controller = controller(limits((1, MAX_QUEUED), (1, 0)), hustles, &records);
+        let runs: Vec<_> = (0..=MAX_QUEUED).map(|_| submit(&controller, 7, &desk).unwrap()).collect();
+        assert_eq!(submit(&controller, 7, &desk).unwrap_err(), AdmissionError::Full);
+        settle().await;
+        controller.close().await;
+        assert_eq!(desk.runs().len(), runs.len());
+        let queued = records.words().iter().filter(|word| *word == "queue canceled").count();
+        assert_eq!((queued as u64, gate.begun()), (MAX_QUEUED, vec![7]));
     });
 }

@@ -8,7 +8,7 @@ use epitome_loop::{
     Cause, CauseKind, HustleSettings, IdentityBinding, InvalidSummaryReason, Message, OutputFault,
     RetryPolicy, malformed_answer, retry_correction,
 };
-use epitome_sessionruntime::{HustleOutcome, WorkAnswer, WorkFailure, WorkStage};
+use epitome_sessionruntime::{HustleOutcome, SummaryTask, WorkAnswer, WorkFailure, WorkStage};
 use tokio::time::Instant;
 
 use super::hustle_scene::*;
@@ -198,5 +198,32 @@ fn both_tries_share_one_timeout() {
         let outcome = run.outcome().await;
         assert_eq!((words(&outcome.result).as_str(), outcome.tries), ("inference timeout", 2));
         assert_eq!(begin.elapsed().as_secs(), 10);
+    });
+}
+
+#[test]
+fn the_hosts_instructions_reach_both_tries() {
+    paused().block_on(async {
+        let (desk, records) = (Desk::new(Manner::Works), Arc::new(Records::working()));
+        let told: Arc<Mutex<Vec<Option<String>>>> = Arc::default();
+        let script = {
+            let told = told.clone();
+            move |order: epitome_sessionruntime::WorkOrder| -> Work {
+                let mut told = told.lock().unwrap();
+                told.push(order.instructions.map(|text| text.as_str().to_owned()));
+                let is_first = told.len() == 1;
+                Box::pin(async move { answers(if is_first { "<x/>" } else { XML }) })
+            }
+        };
+        let settings = HustleSettings { retry: RetryPolicy::ClassifiedOnce, ..settings("h") };
+        let controller = controller(limits((1, 0), (1, 0)), [hustle(settings, scripted(script))], &records);
+        let asked = SummaryTask {
+            instructions: Some("mind the tests".into()),
+            ..task(input(1, [Message::user("u")]))
+        };
+        let outcome = controller.submit(compaction("h", asked, &desk)).unwrap().outcome().await;
+        assert_eq!((words(&outcome.result).as_str(), outcome.tries), ("ok", 2));
+        let instructions = Some("mind the tests".to_owned());
+        assert_eq!(*told.lock().unwrap(), [instructions.clone(), instructions]);
     });
 }
