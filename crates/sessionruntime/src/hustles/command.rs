@@ -166,9 +166,34 @@ impl Conversation {
         // What it wrote before it exited may still be in the pipes.
         let last = Instant::now().checked_add(PIPE_GRACE);
         match self.talk(&mut end, last).await {
-            Stop::Exited(_) => Stop::Exited(status),
+            Stop::Exited(_) if self.take_what_is_there().await => Stop::Exited(status),
+            Stop::Exited(_) => Stop::TooLarge,
             stop => stop,
         }
+    }
+
+    /// Takes what stands in stdout at this moment, so that no answer is cut short because time was short. Says
+    /// whether it is within the limit.
+    async fn take_what_is_there(&mut self) -> bool {
+        let mut out = vec![0; CHUNK];
+        loop {
+            let read = tokio::select! {
+                biased;
+                // The budget of a task must not make a pipe look empty.
+                read = tokio::task::unconstrained(read_some(&mut self.stdout, &mut out)) => read,
+                () = std::future::ready(()) => return true,
+            };
+            match read {
+                Some(bytes) if !self.may_take(bytes.len()) => return false,
+                Some(bytes) => self.output.extend_from_slice(bytes),
+                None => return true,
+            }
+        }
+    }
+
+    /// Whether so many bytes more are within the limit.
+    fn may_take(&self, bytes: usize) -> bool {
+        self.output.len().saturating_add(bytes) as u64 <= self.output_limit
     }
 
     /// Writes and reads what there is, until the program exits; after that (`last`) until the pipes are empty.
@@ -190,9 +215,7 @@ impl Conversation {
                 () = end.ended() => return Stop::Ended,
                 () = over => return Stop::Exited(None),
                 read = read_some(&mut self.stdout, &mut out) => match read {
-                    Some(bytes) if (self.output.len() + bytes.len()) as u64 > self.output_limit => {
-                        return Stop::TooLarge;
-                    }
+                    Some(bytes) if !self.may_take(bytes.len()) => return Stop::TooLarge,
                     Some(bytes) => self.output.extend_from_slice(bytes),
                     None => self.stdout = None,
                 },

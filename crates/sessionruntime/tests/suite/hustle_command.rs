@@ -324,6 +324,27 @@ fn what_a_program_leaves_behind_holds_nothing_up_and_is_killed_too() {
     assert!(is_dead(&wait_for(&stage.path("left"))));
 }
 
+/// The whole answer is in the pipe when the program exits, and a process that left the group keeps the pipe open.
+#[test]
+fn who_leaves_the_group_keeps_no_answer_back() {
+    let mut stage = Stage::new();
+    stage.settings.limits.output = 60_000;
+    let script = "setsid sh -c 'echo $$ > left; while :; do sleep 60; done' &\n\
+                  while [ ! -s left ]; do :; done\n\
+                  awk 'BEGIN { for (i = 0; i < 5000; i++) printf \"0123456789\" }'\n";
+    let outcome = runtime().block_on(async {
+        let (controller, desk) = (stage.controller(script), Desk::new(Manner::Works));
+        controller.submit(request(1, "h", b"x", &desk)).unwrap().outcome().await
+    });
+    let left = wait_for(&stage.path("left"));
+    let is_alive = lives(&left);
+    // It leads a group of its own, which nobody else will end.
+    let group = format!("-{left}");
+    assert!(std::process::Command::new("kill").args(["-9", "--", &group]).status().unwrap().success());
+    let HustleValue::Bytes(output) = outcome.result.unwrap() else { panic!("bytes") };
+    assert_eq!((output.len(), is_alive), (50_000, true));
+}
+
 #[test]
 fn a_program_need_not_read_its_input() {
     let mut stage = Stage::new();
