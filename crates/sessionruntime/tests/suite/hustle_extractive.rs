@@ -1,14 +1,17 @@
 //! A summarizer of this program as the worker of a hustle.
 
 use std::future::pending;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use epitome_loop::{
     Message, Summarizer, SummarizerError, SummaryDraft, SummaryRequest, SummarySections, TokenCount,
     TranscriptError,
 };
-use epitome_sessionruntime::{HustleOutcome, HustleValue, SummarizerWorker, SummaryTask, translate_failure};
+use epitome_sessionruntime::{
+    AdmissionError, HustleOutcome, HustleValue, SummarizerWorker, SummaryTask, translate_failure,
+};
 
 use super::hustle_scene::*;
 
@@ -104,4 +107,47 @@ fn a_summarizer_that_waits_ends_with_its_run() {
         assert_eq!(words(&run.outcome().await.result), "inference canceled");
         assert_eq!(controller.fault(), None);
     });
+}
+
+/// What computes cannot be taken off its thread: its run waits for it, for the drain time at most.
+#[test]
+fn a_summarizer_that_computes_on_is_waited_for_and_poisons_when_it_does_not_end() {
+    for ends_in_time in [true, false] {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let (release, held) = mpsc::channel::<()>();
+        let (held, (begun, has_begun)) = (Mutex::new(held), mpsc::channel::<()>());
+        runtime.block_on(async {
+            let (desk, records) = (Desk::new(Manner::Works), Arc::new(Records::working()));
+            let computes = move |_: &SummaryRequest| {
+                begun.send(()).unwrap();
+                // Returns when the test lets go of the other end.
+                let _ = held.lock().unwrap().recv();
+                Ok(draft())
+            };
+            let drain = if ends_in_time { Duration::from_secs(60) } else { Duration::from_millis(5) };
+            let worker = Arc::new(SummarizerWorker::new(Arc::new(computes)));
+            let limits = drained_in(drain);
+            let controller = controller(limits, [hustle(settings("h"), worker)], &records);
+            let run =
+                controller.submit(compaction("h", task(input(1, [Message::user("u")])), &desk)).unwrap();
+            tokio::task::spawn_blocking(move || has_begun.recv().unwrap()).await.unwrap();
+            run.cancel();
+            if ends_in_time {
+                // Its place in the lane is not free while it computes.
+                tokio::task::yield_now().await;
+                let again = controller.submit(compaction("h", task(input(1, [Message::user("u")])), &desk));
+                assert_eq!(again.unwrap_err(), AdmissionError::Full);
+            }
+            let release = if ends_in_time {
+                drop(release);
+                None
+            } else {
+                Some(release)
+            };
+            assert_eq!(words(&run.outcome().await.result), "inference canceled");
+            assert_eq!(controller.fault().is_none(), ends_in_time);
+            assert_eq!(desk.runs(), [1]);
+            drop(release);
+        });
+    }
 }

@@ -4,9 +4,7 @@ use std::future::pending;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-use epitome_loop::{
-    Cause, CauseKind, HustleLimitSettings, HustleLimits, HustleReason, HustleStage, LaneLimits, Participation,
-};
+use epitome_loop::{Cause, CauseKind, HustleReason, HustleStage};
 use epitome_sessionruntime::{
     AdmissionError, HustleFault, HustleRequest, HustleValidator, HustleValue, HustleWorker, InputForm,
     StopStyle, WorkFailure, WorkStage, WorkerTraits,
@@ -505,15 +503,7 @@ fn a_worker_that_blocks_its_thread_poisons_and_the_process_stays_up() {
             let _ = held.lock().unwrap().recv();
             Box::pin(async { answers(*b"late") })
         });
-        let limits = HustleLimits::new(HustleLimitSettings {
-            blocking: LaneLimits { concurrent: 1, queued: 0 },
-            background: LaneLimits { concurrent: 1, queued: 0 },
-            audit_timeout: Duration::from_secs(60),
-            finalization_timeout: Duration::from_secs(60),
-            worker_drain_timeout: Duration::from_millis(5),
-        })
-        .unwrap();
-        assert_eq!(limits.lane(Participation::Blocking).concurrent, 1);
+        let limits = drained_in(Duration::from_millis(5));
         let controller = controller(limits, [hustle(settings("h"), blocks)], &records);
         let run = controller.submit(request(1, "h", b"x", &desk)).unwrap();
         tokio::task::spawn_blocking(move || has_begun.recv().unwrap()).await.unwrap();

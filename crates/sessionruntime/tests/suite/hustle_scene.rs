@@ -167,6 +167,18 @@ pub(crate) fn limits(blocking: (u64, u64), background: (u64, u64)) -> HustleLimi
     .unwrap()
 }
 
+/// Lanes for one run each, whose workers have so long to stop, and everything else has plenty of time.
+pub(crate) fn drained_in(worker_drain_timeout: Duration) -> HustleLimits {
+    HustleLimits::new(HustleLimitSettings {
+        blocking: LaneLimits { concurrent: 1, queued: 0 },
+        background: LaneLimits { concurrent: 1, queued: 0 },
+        audit_timeout: Duration::from_secs(60),
+        finalization_timeout: Duration::from_secs(60),
+        worker_drain_timeout,
+    })
+    .unwrap()
+}
+
 /// A controller of the runtime that this is called in.
 pub(crate) fn controller(
     limits: HustleLimits,
