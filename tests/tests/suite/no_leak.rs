@@ -105,6 +105,11 @@ fn errors() -> Vec<Provoked> {
         refused(AttemptSlot::default().freeze(AttemptId::default(), basis()).1),
         refused(PressureTracker::default().next_basis(EventId::default())),
         provoked(RecordFailed),
+        refused(CommandWorker::new(program_in_no_folder()).map(drop)),
+        provoked(HustleSetupError::DuplicateName { at: 1 }),
+        provoked(HustleFault::WorkerIgnoredTheEnd),
+        provoked(FinalizationFailed),
+        provoked(AuditFailed),
         provoked(DriverClosed),
         // epitome-rig
         refused(read_policy_file(format!("hustle = \"{CANARY}\"\n{CANARY} = 1").as_bytes())),
@@ -231,6 +236,16 @@ fn error_types(source: &str) -> Vec<String> {
         Some(name.chars().take_while(|c| c.is_alphanumeric()).collect())
     });
     declared.collect()
+}
+
+fn program_in_no_folder() -> CommandSettings {
+    let variables = vec![(CANARY.into(), CANARY.into())];
+    CommandSettings {
+        program: CANARY.into(),
+        arguments: vec![CANARY.into()],
+        variables,
+        working_directory: CANARY.into(),
+    }
 }
 
 fn hustle() -> HustleSettings {
