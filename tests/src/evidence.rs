@@ -1,6 +1,7 @@
 //! Evidence: measures a promise of the project on real data and says whether it holds.
 
 mod cases;
+mod conformance_all;
 mod conformance_boundary;
 mod conformance_reference;
 mod counting;
@@ -45,6 +46,12 @@ pub const PROMISES: &[Promise] = &[
         about: "faults that users of other tools reported do not happen here",
         needs_data: true,
         run: cases::run,
+    },
+    Promise {
+        name: "conformance-all",
+        about: "every vector file of the reference is covered, and no answer is another one",
+        needs_data: true,
+        run: conformance_all::run,
     },
     Promise {
         name: "conformance-boundary",
