@@ -28,6 +28,7 @@ impl<'a> Cutting<'a> {
         if closed.len() <= derived_prefix {
             return Err(Unavailable::NothingToCompact);
         }
+        let derived_prefix = anchored_prefix(closed, derived_prefix);
         let tail = match keep {
             Some(keep) => {
                 let outline =
@@ -120,5 +121,17 @@ fn mark_opaque(block: &Block) -> Cow<'_, Block> {
             }
         }
         _ => Cow::Borrowed(block),
+    }
+}
+
+/// An earlier summary up to its last message of the user, when the model goes on right behind it: a segment begins with
+/// the user, and what the model acknowledged the summary with goes along with its next words.
+fn anchored_prefix(messages: &[Message], derived_prefix: usize) -> usize {
+    let is_users = |message: &Message| matches!(message, Message::User { .. });
+    let goes_on = messages.get(derived_prefix).is_some_and(|next| !is_users(next));
+    let prefix = messages.get(..derived_prefix).unwrap_or_default();
+    match prefix.iter().rposition(is_users) {
+        Some(last) if goes_on => last + 1,
+        _ => derived_prefix,
     }
 }
