@@ -10,6 +10,7 @@ mod documents;
 mod extractive_paths;
 mod fresh_process;
 mod hostile_text;
+mod journal_paths;
 mod loopctl_rival;
 mod path;
 mod rivals;
@@ -40,4 +41,5 @@ pub const GROUPS: &[&[HotPath]] = &[
     counter_paths::PATHS,
     extractive_paths::PATHS,
     compaction_paths::PATHS,
+    journal_paths::PATHS,
 ];

@@ -5,6 +5,7 @@ mod conformance_all;
 mod conformance_boundary;
 mod conformance_reference;
 mod counting;
+mod crash;
 mod explorer;
 mod fuzz;
 mod many_loops;
@@ -48,6 +49,12 @@ pub const PROMISES: &[Promise] = &[
         run: cases::run,
     },
     Promise {
+        name: "commit-latency",
+        about: "a durable commit costs little more than the disk does, alone and among a hundred sessions",
+        needs_data: false,
+        run: speed::commits,
+    },
+    Promise {
         name: "conformance-all",
         about: "every vector file of the reference is covered, and no answer is another one",
         needs_data: true,
@@ -70,6 +77,12 @@ pub const PROMISES: &[Promise] = &[
         about: "token counts are as near to what providers counted as they say",
         needs_data: true,
         run: counting::run,
+    },
+    Promise {
+        name: "crash",
+        about: "what was acknowledged outlives the death of the writer, and nothing is half done",
+        needs_data: false,
+        run: crash::run,
     },
     Promise {
         name: "explorer",

@@ -6,11 +6,15 @@ pub mod cases;
 #[cfg(feature = "suites")]
 pub mod conformance;
 #[cfg(feature = "suites")]
+pub mod crash_workload;
+#[cfg(feature = "suites")]
 pub mod driven;
 #[cfg(feature = "suites")]
 pub mod evidence;
 pub mod explorer;
 pub mod fuzzing;
+#[cfg(feature = "suites")]
+mod journal_laws;
 #[cfg(feature = "suites")]
 mod reference_definitions;
 #[cfg(feature = "suites")]
@@ -23,6 +27,8 @@ mod vectors;
 mod wire_cases;
 mod wire_laws;
 
+#[cfg(feature = "suites")]
+pub use journal_laws::{JOURNAL_LAWS, JournalLaw, wait};
 #[cfg(feature = "suites")]
 pub use reference_form::{ReadError, read_message, read_messages};
 pub use second_judge::{SecondVerdict, second_judge};

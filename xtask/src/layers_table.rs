@@ -98,9 +98,15 @@ pub(crate) const LAYERS: &[Layer] = &[
         outside: Only(&["base64", "bytes", "memchr", "serde", "serde_json", "thiserror"]),
     },
     Layer {
+        name: "epitome-journals",
+        ours: Only(&["epitome-loop", "epitome-sessionruntime"]),
+        outside: Only(&["async-trait", "rusqlite", "tokio"]),
+    },
+    Layer {
         name: "epitome",
         ours: Only(&[
             "epitome-counters",
+            "epitome-journals",
             "epitome-loop",
             "epitome-loopruntime",
             "epitome-rig",

@@ -74,6 +74,9 @@ pub enum IdentityError {
     /// Not a canonical event id.
     #[error("not a canonical event id")]
     EventId,
+    /// Not a canonical id of a session.
+    #[error("not a canonical session id")]
+    SessionId,
     /// Not a canonical id of an attempt.
     #[error("not a canonical attempt id")]
     AttemptId,

@@ -62,6 +62,11 @@ identifier! {
 }
 
 identifier! {
+    /// Identity of a session, whose journal outlives the process; all zeros means none.
+    SessionId
+}
+
+identifier! {
     /// Identity of one attempt to compact; all zeros means none.
     AttemptId
 }

@@ -69,7 +69,7 @@ pub use hustle::{
     retry_correction, smallest_output,
 };
 pub use hustle_name::{HustleName, HustleNameError};
-pub use identifier::{AttemptId, CommandId, EventId, WaiterReplyId};
+pub use identifier::{AttemptId, CommandId, EventId, SessionId, WaiterReplyId};
 pub use loop_definition::{
     LoopContext, LoopDefinition, LoopDefinitionBuilder, LoopDefinitionError, LoopField,
 };

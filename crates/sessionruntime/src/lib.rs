@@ -6,6 +6,7 @@ mod earlier_summary;
 mod error_translation;
 mod fitting;
 mod hustles;
+pub mod journal;
 mod keeping;
 mod outcome;
 mod pinning;

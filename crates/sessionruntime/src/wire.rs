@@ -14,7 +14,9 @@ mod reader;
 pub use decode::{SummaryAnswer, decode_input, decode_output};
 pub use encode::{encode_input, encoded_len};
 pub(crate) use encode::{encode_messages, frame_len, joined_len, message_len};
+pub(crate) use fault::Fault;
 pub use fault::{WireError, WireFault, WirePart};
+pub(crate) use reader::{Keys, Read, Reader};
 
 /// The version of the wire that this crate writes and reads.
 pub const WIRE_VERSION: u64 = 1;

@@ -22,6 +22,11 @@ pub(super) fn foundation(places: &Places, out: &mut dyn Write) -> Result<Verdict
     measure(places, &["summary_xml", "counters", "extractive"], out)
 }
 
+/// Durable commits, alone and in a crowd, and reopening.
+pub(super) fn commits(places: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
+    measure(places, &["journal"], out)
+}
+
 fn measure(places: &Places, groups: &[&str], out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
     let suite = ["--quiet", "--release", "-p", "epitome-benches", "--bin", "speed"];
     // Built first, so that no compiler runs beside the measurements.

@@ -5,9 +5,12 @@
 mod cases;
 mod commands;
 mod conformance;
+mod crash;
 mod driver;
 mod explorer;
 mod fuzz_corpus;
+mod journal_records;
+mod journals;
 mod no_leak;
 mod policy_docs;
 mod rig_docs;

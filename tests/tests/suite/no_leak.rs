@@ -17,8 +17,13 @@ use epitome_loopruntime::*;
 use epitome_rig::{
     Incompatibility, PolicyFile, Rig, RigBuilder, RigErrorKind, read_policy_file, read_rig_file,
 };
+use epitome_sessionruntime::journal::{
+    EncodedRecord, Journal, JournalRecord, MemoryJournal, PageLimit, RecordBody, StableName, decode_record,
+    replay, restore, verify_session,
+};
 use epitome_sessionruntime::*;
 use epitome_summarizers::Extractive;
+use epitome_tests::wait;
 use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, write};
 
 const CANARY: &str = "ssn-123-45-6789";
@@ -142,8 +147,38 @@ fn errors() -> Vec<Provoked> {
         refused(write(&transcript(), &Replacement { summary: None, kept: &[7] }, Format::PiSession)),
     ];
     errors.extend(refused_summaries().into_iter().map(|bytes| refused(parse_summary(&bytes))));
+    errors.extend(journal_errors());
     errors.extend(refused_transcripts().into_iter().map(|text| refused(read_transcript(&text))));
     errors
+}
+
+/// The errors of a journal whose records hold the canary.
+fn journal_errors() -> Vec<Provoked> {
+    let session = SessionId::from_bytes([1; 16]);
+    let journal = MemoryJournal::new();
+    let lease = wait(journal.open(session)).unwrap();
+    let id = EventId::from_bytes([1; 16]);
+    let record = |text: String| EncodedRecord { id, body: text.into_bytes().into(), blobs: Vec::new() };
+    let text = format!("{{\"version\":2,\"kind\":\"{CANARY}\",\"at\":1,\"body\":{{}}}}");
+    wait(journal.append(&lease, vec![record(text)])).unwrap();
+    let stored = wait(journal.read(session, 1, PageLimit::default())).unwrap().records.remove(0);
+    let unreadable = decode_record(session, &stored, &std::collections::BTreeMap::new()).unwrap_err();
+    let finding = wait(verify_session(&journal, session)).unwrap().findings.remove(0);
+    let messages = Arc::from([Message::user(CANARY)]);
+    let body = RecordBody::Appended { first: 0, messages };
+    let early = JournalRecord { id, at: Timestamp(1), body };
+    let replayed = replay(Trigger::Manual, [(1, &early)]).unwrap_err();
+    vec![
+        provoked(unreadable),
+        provoked(unreadable.fault),
+        provoked(finding),
+        provoked(finding.kind),
+        provoked(replayed),
+        provoked(replayed.fault),
+        refused(wait(restore(&journal, session, Trigger::Manual))),
+        refused(wait(journal.append(&lease, vec![record(CANARY.to_owned())]))),
+        refused(StableName::new(CANARY)),
+    ]
 }
 
 #[test]

@@ -118,18 +118,18 @@ pub enum WireFault {
 
 /// A fault and its place, before it is known which part it counts for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
-    pub(super) what: WireFault,
-    pub(super) at: usize,
+pub(crate) struct Fault {
+    pub(crate) what: WireFault,
+    pub(crate) at: usize,
 }
 
 impl Fault {
-    pub(super) fn new(what: WireFault, at: usize) -> Self {
+    pub(crate) fn new(what: WireFault, at: usize) -> Self {
         Self { what, at }
     }
 
     /// Whether it makes the whole document unreadable, whatever part it is in.
-    pub(super) fn spoils_the_document(self) -> bool {
+    pub(crate) fn spoils_the_document(self) -> bool {
         matches!(self.what, WireFault::Utf8 | WireFault::Syntax | WireFault::Depth)
     }
 

@@ -12,10 +12,10 @@ use epitome_loop::{RawJson, SharedText};
 
 use super::fault::{Fault, WireFault};
 
-pub(super) type Read<T> = Result<T, Fault>;
+pub(crate) type Read<T> = Result<T, Fault>;
 
 /// A place in a document.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     text: &'a str,
     at: usize,
     /// How many objects and arrays are open.
@@ -26,11 +26,11 @@ pub(super) struct Reader<'a> {
 
 /// A set of the keys that an object may have: one bit for the index of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Keys(u32);
+pub(crate) struct Keys(u32);
 
 impl Keys {
     /// The keys with these indices.
-    pub(super) const fn of(indices: &[usize]) -> Self {
+    pub(crate) const fn of(indices: &[usize]) -> Self {
         let mut bits = 0;
         let mut at = 0;
         while at < indices.len() {
@@ -41,38 +41,38 @@ impl Keys {
     }
 
     /// The first so many keys.
-    pub(super) const fn first(count: usize) -> Self {
+    pub(crate) const fn first(count: usize) -> Self {
         Self((1 << count) - 1)
     }
 
-    pub(super) const fn or(self, other: Self) -> Self {
+    pub(crate) const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// These keys must be there; `end` is where the object ended.
-    pub(super) fn require(self, needed: Self, end: usize) -> Read<()> {
+    pub(crate) fn require(self, needed: Self, end: usize) -> Read<()> {
         if needed.0 & !self.0 == 0 { Ok(()) } else { Err(Fault::new(WireFault::MissingKey, end)) }
     }
 
     /// No other keys may be there; `start` is where the object started.
-    pub(super) fn allow(self, allowed: Self, start: usize) -> Read<()> {
+    pub(crate) fn allow(self, allowed: Self, start: usize) -> Read<()> {
         if self.0 & !allowed.0 == 0 { Ok(()) } else { Err(Fault::new(WireFault::UnknownKey, start)) }
     }
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: skip_white_space(text.as_bytes(), 0), level: 0, decoder: StringDecoder::default() }
     }
 
-    pub(super) fn at(&self) -> usize {
+    pub(crate) fn at(&self) -> usize {
         self.at
     }
 
     /// Reads an object that may have these keys, each once. `value` reads the value of the key with an index.
     ///
     /// A fault of the object's own keys outweighs those of its values; of several, the first counts.
-    pub(super) fn object(
+    pub(crate) fn object(
         &mut self,
         keys: &[&str],
         mut value: impl FnMut(&mut Self, usize) -> Read<()>,
@@ -120,7 +120,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads an array; `item` reads each element. Of several faults, the first counts.
-    pub(super) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
+    pub(crate) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Read<()>) -> Read<()> {
         if self.peek() != Some(b'[') {
             return Err(self.unexpected());
         }
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string that is to be kept.
-    pub(super) fn text(&mut self) -> Read<SharedText> {
+    pub(crate) fn text(&mut self) -> Read<SharedText> {
         let start = self.open_string()?;
         match self.plain_string(start) {
             Some(text) => Ok(SharedText::from(text)),
@@ -153,7 +153,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a string that is looked at and dropped.
-    pub(super) fn short_text(&mut self) -> Read<Cow<'a, str>> {
+    pub(crate) fn short_text(&mut self) -> Read<Cow<'a, str>> {
         let start = self.open_string()?;
         match self.plain_string(start) {
             Some(text) => Ok(Cow::Borrowed(text)),
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a whole number from 0 to 2^64 - 1, written in plain digits.
-    pub(super) fn unsigned(&mut self) -> Read<u64> {
+    pub(crate) fn unsigned(&mut self) -> Read<u64> {
         let start = self.at;
         match self.peek() {
             Some(b'-' | b'0'..=b'9') => {}
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
         self.slice(start, end).parse().map_err(|_| Fault::new(WireFault::Number, start))
     }
 
-    pub(super) fn boolean(&mut self) -> Read<bool> {
+    pub(crate) fn boolean(&mut self) -> Read<bool> {
         if self.take_word("true") {
             Ok(true)
         } else if self.take_word("false") {
@@ -185,32 +185,37 @@ impl<'a> Reader<'a> {
     }
 
     /// Takes `null` if it stands here.
-    pub(super) fn null(&mut self) -> bool {
+    pub(crate) fn null(&mut self) -> bool {
         self.take_word("null")
     }
 
+    /// Whether an object stands here.
+    pub(crate) fn is_object(&self) -> bool {
+        self.peek() == Some(b'{')
+    }
+
     /// Reads any value, byte for byte.
-    pub(super) fn raw(&mut self) -> Read<RawJson> {
+    pub(crate) fn raw(&mut self) -> Read<RawJson> {
         let raw = RawJson::take_from(self.text, self.at, MAX_JSON_DEPTH - self.level)?;
         self.go_to(self.at + raw.as_str().len());
         Ok(raw)
     }
 
     /// Passes over a value, whatever it is.
-    pub(super) fn pass_over(&mut self) -> Read<()> {
+    pub(crate) fn pass_over(&mut self) -> Read<()> {
         let extent = measure_value(self.text.as_bytes(), self.at, MAX_JSON_DEPTH - self.level)?;
         self.go_to(self.at + extent.len);
         Ok(())
     }
 
     /// Passes over a value that is not wanted here, and gives the fault for it.
-    pub(super) fn refuse(&mut self, what: WireFault) -> Fault {
+    pub(crate) fn refuse(&mut self, what: WireFault) -> Fault {
         let fault = self.fault(what);
         self.pass_over().err().unwrap_or(fault)
     }
 
     /// Nothing may follow.
-    pub(super) fn end(&self) -> Read<()> {
+    pub(crate) fn end(&self) -> Read<()> {
         if self.at < self.text.len() { Err(self.fault(WireFault::Syntax)) } else { Ok(()) }
     }
 

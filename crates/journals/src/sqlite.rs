@@ -1,0 +1,116 @@
+//! A journal in one SQLite file.
+//!
+//! One thread writes: it takes what waits, of whatever sessions, into one transaction and so into one sync of the disk.
+//! Another thread reads, and a third one works the log into the file. None knows a runtime; whoever asks awaits an
+//! answer.
+
+mod checkpoint;
+mod fault;
+mod file;
+mod group;
+mod read;
+mod schema;
+mod worker;
+
+use std::path::Path;
+
+use async_trait::async_trait;
+use epitome_loop::{EventId, SessionId, SharedBytes};
+use epitome_sessionruntime::journal::{
+    Acknowledged, BlobDigest, EncodedRecord, Journal, JournalError, Page, PageLimit, Purged, Sequence,
+    SessionEntry, WriterLease,
+};
+
+use self::checkpoint::LogKeeper;
+use self::fault::fault;
+use self::group::{Job, write_group};
+use self::worker::Worker;
+
+pub use self::schema::SCHEMA_VERSION;
+
+/// A journal in an SQLite file. Records are durable when [`Journal::append`] returns: the log was synced to the disk
+/// (WAL, `synchronous=FULL`). Several processes may hold the file; a session has one writer among all of them.
+///
+/// The file, and its folder if that is made, can be read by its owner alone. Dropping the journal waits until what was
+/// asked for is written.
+#[derive(Debug)]
+pub struct SqliteJournal {
+    writer: Worker<Job>,
+    reader: Worker<read::Job>,
+}
+
+impl SqliteJournal {
+    /// Opens the journal in this file, and makes it if there is none. This blocks for as long as the disk takes.
+    ///
+    /// # Errors
+    /// [`JournalError::NewerSchema`] and [`JournalError::NotAJournal`] for a file that is not for this software, which
+    /// stays as it is; other errors when the file cannot be made, opened or brought up to date.
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
+        file::make_private(path)?;
+        let mut write = file::connect(path).map_err(fault)?;
+        schema::bring_up_to_date(&mut write)?;
+        file::for_writing(&write).map_err(fault)?;
+        let read = file::connect(path).map_err(fault)?;
+        file::for_reading(&read).map_err(fault)?;
+        let help = file::connect(path).map_err(fault)?;
+        file::for_writing(&help).map_err(fault)?;
+        let writer = group::Writer::new(write, LogKeeper::start(help)?);
+        Ok(Self {
+            writer: Worker::start("epitome-journal-writer", writer, write_group)?,
+            reader: Worker::start("epitome-journal-reader", read, read::answer)?,
+        })
+    }
+
+    /// What SQLite itself finds wrong with the file, as a number of faults; 0 when it is whole. Whether the records in
+    /// it are, [`epitome_sessionruntime::journal::verify_session`] tells.
+    ///
+    /// # Errors
+    /// [`JournalError`] when the file cannot be read.
+    pub async fn check_file(&self) -> Result<u64, JournalError> {
+        self.reader.read(read::count_faults).await
+    }
+}
+
+#[async_trait]
+impl Journal for SqliteJournal {
+    async fn open(&self, session: SessionId) -> Result<WriterLease, JournalError> {
+        self.writer.ask(|reply| Job::Open { session, reply }).await
+    }
+
+    async fn append(
+        &self,
+        lease: &WriterLease,
+        records: Vec<EncodedRecord>,
+    ) -> Result<Vec<Acknowledged>, JournalError> {
+        let lease = *lease;
+        self.writer.ask(|reply| Job::Append { lease, records, reply }).await
+    }
+
+    async fn read(&self, session: SessionId, from: Sequence, limit: PageLimit) -> Result<Page, JournalError> {
+        self.reader.read(move |connection| read::page(connection, session, from, limit)).await
+    }
+
+    async fn find(&self, session: SessionId, id: EventId) -> Result<Option<Sequence>, JournalError> {
+        self.reader.read(move |connection| read::find(connection, session, id)).await
+    }
+
+    async fn blobs(
+        &self,
+        session: SessionId,
+        digests: Vec<BlobDigest>,
+    ) -> Result<Vec<SharedBytes>, JournalError> {
+        self.reader.read(move |connection| read::blobs(connection, session, &digests)).await
+    }
+
+    async fn sessions(
+        &self,
+        behind: Option<SessionId>,
+        most: u32,
+    ) -> Result<Vec<SessionEntry>, JournalError> {
+        self.reader.read(move |connection| read::sessions(connection, behind, most)).await
+    }
+
+    async fn purge(&self, session: SessionId) -> Result<Purged, JournalError> {
+        self.writer.ask(|reply| Job::Purge { session, reply }).await
+    }
+}

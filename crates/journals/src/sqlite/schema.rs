@@ -1,0 +1,86 @@
+//! The tables, and how older ones become these.
+
+use epitome_sessionruntime::journal::JournalError;
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
+
+use super::fault::fault;
+
+/// Says that a file is a journal of ours: `EPJL`.
+const APPLICATION: i64 = 0x4550_4a4c;
+
+/// Each step makes the next version out of the one before; the first one starts with an empty file.
+pub(super) const STEPS: &[&str] = &[
+    // 1: sessions and their records. The last token outlives the sessions, so that no token is given twice.
+    "CREATE TABLE schema_version (version INTEGER NOT NULL) STRICT;
+     INSERT INTO schema_version (version) VALUES (0);
+     CREATE TABLE last_token (token INTEGER NOT NULL) STRICT;
+     INSERT INTO last_token (token) VALUES (0);
+     CREATE TABLE sessions (
+         key INTEGER PRIMARY KEY,
+         id BLOB NOT NULL UNIQUE,
+         token INTEGER NOT NULL
+     ) STRICT;
+     CREATE TABLE records (
+         session INTEGER NOT NULL REFERENCES sessions (key),
+         sequence INTEGER NOT NULL,
+         id BLOB NOT NULL,
+         checksum BLOB NOT NULL,
+         body BLOB NOT NULL,
+         PRIMARY KEY (session, sequence),
+         UNIQUE (session, id)
+     ) STRICT, WITHOUT ROWID;",
+    // 2: media, once for all sessions that refer to them.
+    "CREATE TABLE blobs (
+         digest BLOB NOT NULL PRIMARY KEY,
+         bytes BLOB NOT NULL
+     ) STRICT;
+     CREATE TABLE blob_references (
+         session INTEGER NOT NULL REFERENCES sessions (key),
+         digest BLOB NOT NULL REFERENCES blobs (digest),
+         PRIMARY KEY (session, digest)
+     ) STRICT, WITHOUT ROWID;
+     CREATE INDEX blob_references_by_digest ON blob_references (digest);",
+];
+
+/// The version of the tables.
+pub const SCHEMA_VERSION: u64 = STEPS.len() as u64;
+
+/// Brings a file up to date. One that is not for this software stays as it is.
+pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), JournalError> {
+    if version(connection)? == SCHEMA_VERSION {
+        return Ok(());
+    }
+    connection.pragma_update(None, "journal_mode", "WAL").map_err(fault)?;
+    connection.pragma_update(None, "synchronous", "FULL").map_err(fault)?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
+    // Somebody else may have been faster.
+    let found = version(&transaction)?;
+    for (step, to) in STEPS.iter().zip(1_u64..) {
+        if to > found {
+            transaction.execute_batch(step).map_err(fault)?;
+            let to = i64::try_from(to).unwrap_or(i64::MAX);
+            transaction.execute("UPDATE schema_version SET version = ?1", [to]).map_err(fault)?;
+        }
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION).map_err(fault)?;
+    transaction.commit().map_err(fault)
+}
+
+/// The version of a file; 0 of an empty one.
+fn version(connection: &Connection) -> Result<u64, JournalError> {
+    let number = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
+    let application = number("PRAGMA application_id").map_err(fault)?;
+    let tables = number("SELECT count(*) FROM sqlite_schema").map_err(fault)?;
+    match (application, tables) {
+        (0, 0) => return Ok(0),
+        (APPLICATION, _) => {}
+        _ => return Err(JournalError::NotAJournal),
+    }
+    let version =
+        number("SELECT version FROM schema_version").optional().map_err(|_| JournalError::NotAJournal)?;
+    let found = version.and_then(|version| u64::try_from(version).ok()).ok_or(JournalError::NotAJournal)?;
+    if found > SCHEMA_VERSION {
+        return Err(JournalError::NewerSchema { found, known: SCHEMA_VERSION });
+    }
+    Ok(found)
+}

@@ -1,0 +1,162 @@
+//! The laws of journals, on each of them; and what SQLite adds.
+
+use std::fs;
+
+use epitome_journals::{SCHEMA_VERSION, SqliteJournal};
+use epitome_loop::{EventId, SessionId};
+use epitome_sessionruntime::journal::{
+    EncodedRecord, FindingKind, Journal, JournalError, MemoryJournal, PageLimit, verify_session,
+};
+use epitome_tests::{JOURNAL_LAWS, wait};
+use rusqlite::Connection;
+use tempfile::TempDir;
+
+#[test]
+fn the_journal_in_memory_keeps_the_laws() {
+    for (_, law) in JOURNAL_LAWS {
+        law(&MemoryJournal::new());
+    }
+}
+
+#[test]
+fn the_journal_in_sqlite_keeps_the_laws() {
+    for (name, law) in JOURNAL_LAWS {
+        let folder = TempDir::new().unwrap();
+        let journal = SqliteJournal::open(&folder.path().join("journal.db")).unwrap();
+        law(&journal);
+        assert_eq!(wait(journal.check_file()), Ok(0), "{name}");
+    }
+}
+
+fn record(number: u8, text: &str) -> EncodedRecord {
+    EncodedRecord {
+        id: EventId::from_bytes([number; 16]),
+        body: text.as_bytes().to_vec().into(),
+        blobs: Vec::new(),
+    }
+}
+
+const SESSION: SessionId = SessionId::from_bytes([3; 16]);
+
+#[test]
+fn records_outlive_the_journal_and_writers_are_fenced_across_connections() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let first = SqliteJournal::open(&path).unwrap();
+    let old = wait(first.open(SESSION)).unwrap();
+    wait(first.append(&old, vec![record(1, "one")])).unwrap();
+    let second = SqliteJournal::open(&path).unwrap();
+    let new = wait(second.open(SESSION)).unwrap();
+    assert_eq!(
+        wait(first.append(&old, vec![record(2, "two")])),
+        Err(JournalError::StaleLease { held: old.token })
+    );
+    wait(second.append(&new, vec![record(2, "two")])).unwrap();
+    drop((first, second));
+    let third = SqliteJournal::open(&path).unwrap();
+    let page = wait(third.read(SESSION, 1, PageLimit::default())).unwrap();
+    assert_eq!(page.records.iter().map(|record| record.body.to_vec()).collect::<Vec<_>>(), [b"one", b"two"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn files_are_for_their_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("made/deep/journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    wait(journal.append(&lease, vec![record(1, "one")])).unwrap();
+    let mode = |name: &str| fs::metadata(folder.path().join(name)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("made"), mode("made/deep")), (0o700, 0o700));
+    for name in ["made/deep/journal.db", "made/deep/journal.db-wal", "made/deep/journal.db-shm"] {
+        assert_eq!(mode(name), 0o600, "{name}");
+    }
+}
+
+#[test]
+fn files_of_others_stay_as_they_are() {
+    let folder = TempDir::new().unwrap();
+    let text = folder.path().join("text");
+    fs::write(&text, "this is no database, and it is long enough to look like one".repeat(20)).unwrap();
+    let foreign = folder.path().join("foreign.db");
+    Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
+    for path in [text, foreign] {
+        let before = fs::read(&path).unwrap();
+        assert_eq!(SqliteJournal::open(&path).err(), Some(JournalError::NotAJournal));
+        assert_eq!(fs::read(&path).unwrap(), before);
+    }
+    let nowhere = SqliteJournal::open(folder.path()).err();
+    assert!(matches!(nowhere, Some(JournalError::Store { .. } | JournalError::File { .. })), "{nowhere:?}");
+}
+
+#[test]
+fn a_newer_file_is_refused_and_an_older_one_brought_up_to_date() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    wait(journal.append(&lease, vec![record(1, "one")])).unwrap();
+    drop(journal);
+    // As version 1 left it: without media.
+    let by_hand = Connection::open(&path).unwrap();
+    by_hand
+        .execute_batch("DROP TABLE blob_references; DROP TABLE blobs; UPDATE schema_version SET version = 1")
+        .unwrap();
+    drop(by_hand);
+    let journal = SqliteJournal::open(&path).unwrap();
+    assert_eq!(wait(journal.read(SESSION, 1, PageLimit::default())).unwrap().records.len(), 1);
+    assert_eq!(wait(journal.purge(SESSION)).unwrap().records, 1);
+    drop(journal);
+    let by_hand = Connection::open(&path).unwrap();
+    by_hand.execute("UPDATE schema_version SET version = ?1", [SCHEMA_VERSION as i64 + 1]).unwrap();
+    drop(by_hand);
+    let newer = JournalError::NewerSchema { found: SCHEMA_VERSION + 1, known: SCHEMA_VERSION };
+    assert_eq!(SqliteJournal::open(&path).err(), Some(newer));
+}
+
+#[test]
+fn damage_is_found() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    wait(journal.append(&lease, (1..=5).map(|number| record(number, "not a record")).collect())).unwrap();
+    let by_hand = Connection::open(&path).unwrap();
+    by_hand.execute("DELETE FROM records WHERE sequence IN (2, 3)", []).unwrap();
+    by_hand.execute("UPDATE records SET body = x'00' WHERE sequence = 5", []).unwrap();
+    let report = wait(verify_session(&journal, SESSION)).unwrap();
+    let kinds: Vec<_> = report.findings.iter().map(|finding| (finding.sequence, finding.kind)).collect();
+    assert!(
+        matches!(
+            kinds.as_slice(),
+            [
+                (1, FindingKind::Unreadable(_)),
+                (4, FindingKind::Gap(2)),
+                (4, FindingKind::Unreadable(_)),
+                (5, FindingKind::Unreadable(epitome_sessionruntime::journal::CodecFault::Checksum)),
+            ]
+        ),
+        "{kinds:?}"
+    );
+    assert!(!report.is_whole());
+}
+
+#[test]
+fn what_is_purged_is_gone_from_the_disk() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    let canary = "canary".repeat(2_000);
+    wait(journal.append(&lease, vec![record(1, &canary)])).unwrap();
+    let holds = || {
+        fs::read_dir(folder.path()).unwrap().any(|entry| {
+            let bytes = fs::read(entry.unwrap().path()).unwrap();
+            bytes.windows(12).any(|window| window == b"canarycanary")
+        })
+    };
+    assert!(holds());
+    wait(journal.purge(SESSION)).unwrap();
+    assert!(!holds());
+}
