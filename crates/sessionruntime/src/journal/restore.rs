@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::codec::decode_without_media;
 use super::{
-    BlobDigest, CodecError, CodecFault, Journal, JournalError, JournalRecord, MAX_PAGE_BYTES, MessageRange,
-    PageLimit, RecordBody, ReplayError, Sequence, SessionState, StoredRecord, decode_record,
+    BlobDigest, CodecError, CodecFault, Journal, JournalError, JournalRecord, MessageRange, PageLimit,
+    RecordBody, ReplayError, Sequence, SessionState, StoredRecord, decode_record,
 };
 
 /// A session as its journal leaves it.
@@ -42,8 +42,8 @@ pub enum RestoreError {
     Replay(#[from] ReplayError),
 }
 
-/// Large pages: each is one trip to the journal.
-const PAGE: PageLimit = PageLimit { records: 1 << 16, bytes: MAX_PAGE_BYTES };
+/// Pages that fit into the cache of a processor, so that what was read is added up while it is near.
+const PAGE: PageLimit = PageLimit { records: 1 << 16, bytes: 1 << 20 };
 
 /// Restores a session, under a policy with this trigger.
 ///
