@@ -2,8 +2,8 @@
 //!
 //! All of this waits for the disk, so time is the time on the wall, in turns with the rival.
 
-use std::fs::{File, OpenOptions};
-use std::io::{Seek as _, SeekFrom, Write as _};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -28,8 +28,7 @@ use crate::wire::basis;
 /// What a commit writes.
 const RECORD: usize = 20_000;
 const COMMITS: usize = 400;
-/// So many commits come first: then the log has been worked in once and writes where it has written before, as it does
-/// from then on. The probe writes into room that is there from the start.
+/// So many commits come first: then the log has been worked in once, as it is again and again from then on.
 const WARM_UP: usize = 250;
 const SESSIONS: u8 = 100;
 /// How long sessions commit at once, for each contender and round.
@@ -96,31 +95,17 @@ fn quantile(times: &mut [Duration], part: f64) -> f64 {
     times.get(at.min(times.len().saturating_sub(1))).map_or(f64::MAX, Duration::as_secs_f64)
 }
 
-/// The least that a durable write can cost: the same bytes into room that the file has already, and a sync of them.
-struct Probe {
-    file: File,
-    at: u64,
-}
+/// What a durable write costs at least: the same bytes at the end of a file, and a sync of its data.
+struct Probe(File);
 
 impl Probe {
-    const ROOM: u64 = 4 << 20;
-
     fn new(path: &Path) -> Option<Self> {
-        let mut file = OpenOptions::new().create(true).truncate(true).write(true).open(path).ok()?;
-        file.write_all(&vec![1; usize::try_from(Self::ROOM).ok()?]).ok()?;
-        file.sync_all().ok()?;
-        Some(Self { file, at: 0 })
+        File::create(path).ok().map(Self)
     }
 
     fn write(&mut self, bytes: &[u8]) -> Option<()> {
-        if self.at + bytes.len() as u64 > Self::ROOM {
-            self.at = 0;
-        }
-        self.file.seek(SeekFrom::Start(self.at)).ok()?;
-        self.file.write_all(bytes).ok()?;
-        self.file.sync_data().ok()?;
-        self.at += bytes.len() as u64;
-        Some(())
+        self.0.write_all(bytes).ok()?;
+        self.0.sync_data().ok()
     }
 }
 

@@ -12,6 +12,8 @@ pub mod driven;
 #[cfg(feature = "suites")]
 pub mod evidence;
 pub mod explorer;
+#[cfg(feature = "suites")]
+mod faulty_journal;
 pub mod fuzzing;
 #[cfg(feature = "suites")]
 mod journal_laws;
@@ -27,6 +29,8 @@ mod vectors;
 mod wire_cases;
 mod wire_laws;
 
+#[cfg(feature = "suites")]
+pub use faulty_journal::{AppendFault, FaultyJournal, INJECTED};
 #[cfg(feature = "suites")]
 pub use journal_laws::{JOURNAL_LAWS, JournalLaw, wait};
 #[cfg(feature = "suites")]

@@ -7,7 +7,7 @@ use epitome_loop::{EventId, SessionId};
 use epitome_sessionruntime::journal::{
     EncodedRecord, FindingKind, Journal, JournalError, MemoryJournal, PageLimit, verify_session,
 };
-use epitome_tests::{JOURNAL_LAWS, wait};
+use epitome_tests::{AppendFault, FaultyJournal, INJECTED, JOURNAL_LAWS, wait};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
@@ -25,6 +25,33 @@ fn the_journal_in_sqlite_keeps_the_laws() {
         let journal = SqliteJournal::open(&folder.path().join("journal.db")).unwrap();
         law(&journal);
         assert_eq!(wait(journal.check_file()), Ok(0), "{name}");
+    }
+}
+
+#[test]
+fn a_journal_that_fails_by_script_keeps_the_laws_behind_it() {
+    for (_, law) in JOURNAL_LAWS {
+        law(&FaultyJournal::new([]));
+    }
+}
+
+#[test]
+fn after_a_failure_writing_again_finds_out_what_was_durable() {
+    for (fault, was_there) in
+        [(AppendFault::None, true), (AppendFault::Before, false), (AppendFault::After, true)]
+    {
+        let journal = FaultyJournal::new([AppendFault::None, fault]);
+        let lease = wait(journal.open(SESSION)).unwrap();
+        wait(journal.append(&lease, vec![record(1, "one")])).unwrap();
+        let told = wait(journal.append(&lease, vec![record(2, "two")]));
+        if fault != AppendFault::None {
+            assert_eq!(told, Err(JournalError::Store { code: INJECTED }));
+            assert!(!JournalError::Store { code: INJECTED }.is_refusal());
+        }
+        let found = wait(journal.find(SESSION, record(2, "two").id)).unwrap();
+        assert_eq!(found, was_there.then_some(2));
+        let told = wait(journal.append(&lease, vec![record(2, "two")])).unwrap();
+        assert_eq!((told[0].sequence, told[0].was_there), (2, was_there));
     }
 }
 

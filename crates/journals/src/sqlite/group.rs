@@ -73,12 +73,14 @@ fn commit(connection: &mut Connection, jobs: Vec<Job>, done: &mut Vec<Done>) -> 
         let error = std::mem::replace(error, rusqlite::Error::InvalidQuery);
         spoiled = Some(fault(error));
     }
+    // One that is alone needs no savepoint: its refusal takes back the whole transaction, which is it.
+    let is_alone = jobs.len() == 1;
     for job in jobs {
         let finished = match (&mut transaction, spoiled) {
-            (Ok(transaction), None) => job.run(transaction),
+            (Ok(transaction), None) => job.run(transaction, is_alone),
             (_, error) => job.fail(error.unwrap_or(JournalError::Closed)),
         };
-        spoiled = spoiled.or(finished.error().filter(|error| spoils_the_group(*error)));
+        spoiled = spoiled.or(finished.error().filter(|error| is_alone || spoils_the_group(*error)));
         done.push(finished);
     }
     match (transaction, spoiled) {
@@ -96,16 +98,16 @@ impl Job {
         }
     }
 
-    fn run(self, transaction: &mut Transaction<'_>) -> Done {
+    fn run(self, transaction: &mut Transaction<'_>, is_alone: bool) -> Done {
         match self {
             Self::Open { session, reply } => {
-                Done::Open(reply, alone(transaction, |inside| open(inside, session)))
+                Done::Open(reply, apart(transaction, is_alone, |inside| open(inside, session)))
             }
             Self::Append { lease, records, reply } => {
-                Done::Append(reply, alone(transaction, |inside| append(inside, lease, &records)))
+                Done::Append(reply, apart(transaction, is_alone, |inside| append(inside, lease, &records)))
             }
             Self::Purge { session, reply } => {
-                Done::Purge(reply, alone(transaction, |inside| purge(inside, session)))
+                Done::Purge(reply, apart(transaction, is_alone, |inside| purge(inside, session)))
             }
         }
     }
@@ -145,10 +147,14 @@ impl Done {
 }
 
 /// Does one job so that a refusal takes back what it did, and nothing else.
-fn alone<T>(
+fn apart<T>(
     transaction: &mut Transaction<'_>,
+    is_alone: bool,
     work: impl FnOnce(&Connection) -> Result<T, JournalError>,
 ) -> Result<T, JournalError> {
+    if is_alone {
+        return work(transaction);
+    }
     let savepoint = transaction.savepoint().map_err(fault)?;
     let result = work(&savepoint)?;
     savepoint.commit().map_err(fault)?;
