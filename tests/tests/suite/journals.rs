@@ -85,6 +85,26 @@ fn records_outlive_the_journal_and_writers_are_fenced_across_connections() {
     assert_eq!(page.records.iter().map(|record| record.body.to_vec()).collect::<Vec<_>>(), [b"one", b"two"]);
 }
 
+#[test]
+fn a_file_that_another_process_works_in_is_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; UPDATE last_token SET token = token + 1").unwrap();
+    let (done, told) = std::sync::mpsc::channel();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let told = wait(journal.append(&lease, vec![record(1, "one")]));
+            done.send(told.map(|told| told[0].sequence)).unwrap();
+        });
+        assert!(told.recv_timeout(std::time::Duration::from_millis(200)).is_err());
+        other.execute_batch("COMMIT").unwrap();
+        assert_eq!(told.recv(), Ok(Ok(1)));
+    });
+}
+
 #[cfg(unix)]
 #[test]
 fn files_are_for_their_owner_alone() {
