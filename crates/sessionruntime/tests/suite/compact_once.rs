@@ -450,7 +450,7 @@ fn pins_that_are_too_many_are_refused_with_how_much() {
 #[test]
 fn a_summary_that_the_model_acknowledged_may_be_followed_by_more_of_its_words() {
     let mut messages = vec![Message::user("what an earlier compaction left"), Message::assistant("Got it.")];
-    messages.extend(one_user_session(30).into_iter().skip(1));
+    messages.extend(one_user_session(30).into_iter().skip(2));
     let mut setup = Setup::new(messages, 1_000);
     setup.session.earlier = Some(EarlierSummary { messages: 2, sections: None });
     let (done, asked) = setup.compacted();
