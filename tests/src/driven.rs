@@ -11,7 +11,8 @@ use epitome_loop::{
     EventId, ModelKey, RejectionReason, RequestFingerprint, Timestamp, TokenCount, Trigger,
 };
 use epitome_loopruntime::decision::{
-    Change, ChangeKind, CoreSettings, DecisionCore, Record, Refused, Replacement, Reply, Waiter,
+    Change, ChangeKind, CommitStack, CoreSettings, DecisionCore, Record, Refused, Replacement, Reply, Rewind,
+    Waiter,
 };
 use epitome_loopruntime::driver::{
     DriverClosed, DriverSettings, LoopAdapter, LoopHandle, RecordFailed, drive,
@@ -49,12 +50,14 @@ pub struct Script {
     pub record: (usize, Act),
     /// Putting the outcome in place.
     pub apply: Act,
+    /// Listening to what is answered and refused.
+    pub listen: Act,
 }
 
 impl Default for Script {
     fn default() -> Self {
         let well = Act::Well(Duration::ZERO);
-        Self { summarize: well, count: well, record: (0, well), apply: well }
+        Self { summarize: well, count: well, record: (0, well), apply: well, listen: well }
     }
 }
 
@@ -71,6 +74,14 @@ pub struct Seen {
     pub applied: Vec<AttemptId>,
     /// Attempts that were forgotten.
     pub forgotten: Vec<AttemptId>,
+    /// The commits, as the records have them.
+    pub commits: CommitStack,
+    /// What was answered, as the loop said beforehand.
+    pub answers: Vec<(CommandId, Reply)>,
+    /// What was refused, as the loop said beforehand.
+    pub refusals: Vec<(EventId, Refused)>,
+    /// How many of the answers tell the outcome of an attempt and were not on record as such, or another one was.
+    pub not_durable: usize,
 }
 
 /// The scripted surroundings.
@@ -117,19 +128,23 @@ impl Driven {
     /// # Errors
     /// [`DriverClosed`] as the handle gives it.
     pub async fn append(&self, tokens: u64) -> Result<Result<(), Refused>, DriverClosed> {
-        let event = EventId::from_bytes(self.id());
-        locked(&self.around.sizes).insert(event, tokens);
-        self.handle.change(Change { event, kind: ChangeKind::Append }).await
+        self.handle.change(self.planned(ChangeKind::Append, tokens)).await
     }
 
-    /// Takes the last commit back; here, that is a context of so many tokens.
+    /// Takes commits back or puts them in force; here, that is a context of so many tokens.
     ///
     /// # Errors
     /// [`DriverClosed`] as the handle gives it.
-    pub async fn rewind(&self, tokens: u64) -> Result<Result<(), Refused>, DriverClosed> {
+    pub async fn rewind(&self, rewind: Rewind, tokens: u64) -> Result<Result<(), Refused>, DriverClosed> {
+        self.handle.change(self.planned(ChangeKind::Rewind(rewind), tokens)).await
+    }
+
+    /// A change that is not handed in yet.
+    #[must_use]
+    pub fn planned(&self, kind: ChangeKind, tokens: u64) -> Change {
         let event = EventId::from_bytes(self.id());
         locked(&self.around.sizes).insert(event, tokens);
-        self.handle.change(Change { event, kind: ChangeKind::Rewind }).await
+        Change { event, kind }
     }
 
     /// Asks for leave to send the context as it is.
@@ -152,11 +167,14 @@ impl Driven {
         boundary.and(reply)
     }
 
-    fn waiter(&self) -> Waiter {
+    /// A new command, given now.
+    #[must_use]
+    pub fn waiter(&self) -> Waiter {
         Waiter { created_at: self.around.now(), command: CommandId::from_bytes(self.id()) }
     }
 
-    fn id(&self) -> [u8; 16] {
+    /// The bytes of a new id.
+    pub fn id(&self) -> [u8; 16] {
         u128::from(self.next.fetch_add(1, Ordering::Relaxed)).to_be_bytes()
     }
 }
@@ -175,6 +193,12 @@ impl Surroundings {
 
     fn script(&self) -> Script {
         *locked(&self.script)
+    }
+
+    fn listen(&self) {
+        if self.script().listen == Act::Panics {
+            std::panic::resume_unwind(Box::new("as the script has it"));
+        }
     }
 
     fn measured(&self) -> ContextMeasurement {
@@ -219,11 +243,22 @@ impl LoopAdapter for Surroundings {
         }
         let mut seen = locked(&self.seen);
         for record in records {
-            if let Record::Changed(change) = &record {
+            let (event, grown) = match &record {
+                Record::Changed(change) => (Some(change.event), seen.tokens),
+                Record::Rewound { event, in_force } => {
+                    seen.commits.in_force = *in_force;
+                    (Some(*event), 0)
+                }
+                Record::Committed { .. } => {
+                    seen.commits = seen.commits.committed();
+                    (None, 0)
+                }
+                _ => (None, 0),
+            };
+            if let Some(event) = event {
                 let revision = ContextRevision(seen.basis.revision.0 + 1);
-                seen.basis = ContextBasis { revision, through_event_id: change.event };
-                let size = locked(&self.sizes).get(&change.event).copied().unwrap_or(0);
-                seen.tokens = if change.kind == ChangeKind::Append { seen.tokens + size } else { size };
+                seen.basis = ContextBasis { revision, through_event_id: event };
+                seen.tokens = grown + locked(&self.sizes).get(&event).copied().unwrap_or(0);
             }
             seen.records.push(record);
         }
@@ -256,6 +291,27 @@ impl LoopAdapter for Surroundings {
 
     fn forget(&self, attempt: AttemptId) {
         locked(&self.seen).forgotten.push(attempt);
+    }
+
+    fn answered(&self, command: CommandId, reply: &Reply) {
+        let mut seen = locked(&self.seen);
+        let outcome = match *reply {
+            Reply::Committed(attempt) => Some((attempt, true)),
+            Reply::Rejected(attempt, _) => Some((attempt, false)),
+            Reply::Send | Reply::NotAdmitted(_) | Reply::ContextLimit { .. } | Reply::Halted => None,
+        };
+        if let Some((attempt, resolved)) = outcome {
+            let answered = Record::Answered { attempt, command, resolved };
+            seen.not_durable += usize::from(!seen.records.contains(&answered));
+        }
+        seen.answers.push((command, *reply));
+        drop(seen);
+        self.listen();
+    }
+
+    fn refused(&self, change: &Change, why: Refused) {
+        locked(&self.seen).refusals.push((change.event, why));
+        self.listen();
     }
 }
 

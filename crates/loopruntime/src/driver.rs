@@ -6,8 +6,12 @@
 
 mod adapter;
 mod handle;
+mod inbox;
+mod place;
 mod task;
+mod waiting;
 
 pub use adapter::{LoopAdapter, RecordFailed};
 pub use handle::{DriverClosed, LoopHandle};
+pub use place::{Answer, Place};
 pub use task::{DriverSettings, drive};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
-use epitome_loopruntime::decision::{Record, Reply};
+use epitome_loopruntime::decision::{Record, Refused, Reply, Rewind};
 use tokio::runtime::Builder;
 
 use super::{EvidenceError, Places, Verdict};
@@ -26,6 +26,7 @@ struct Life {
     commands: u64,
     answers: u64,
     changes: u64,
+    rewinds: u64,
     faults: Vec<&'static str>,
 }
 
@@ -55,10 +56,11 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
     let (commands, answers) = (sum(|life| life.commands), sum(|life| life.answers));
     let memory = idle.map_or("not known here".to_owned(), |bytes| format!("{bytes} bytes"));
     let line = format!(
-        "{LOOPS} loops, {} compactions, {commands} commands with {answers} answers, {} changes, {} faults, {leaked} \
+        "{LOOPS} loops, {} compactions, {commands} commands with {answers} answers, {} changes, {} of them rewinds, {} faults, {leaked} \
          tasks left; an idle loop takes {memory}",
         sum(|life| life.compactions as u64),
         sum(|life| life.changes),
+        sum(|life| life.rewinds),
         faults.len(),
     );
     let holds =
@@ -85,11 +87,17 @@ async fn live(seed: u64) -> Life {
     }
     let changed = seen.records.iter().filter_map(|record| match record {
         Record::Changed(change) => Some(change.event),
+        Record::Rewound { event, .. } => Some(*event),
         _ => None,
     });
     let changed: Vec<_> = changed.collect();
     if changed.len() as u64 != life.changes || !changed.is_sorted() {
         life.faults.push("changes were lost or reordered");
+    }
+    let outcomes = seen.answers.iter().filter(|(_, reply)| is_outcome(*reply)).count();
+    let on_record = seen.records.iter().filter(|record| matches!(record, Record::Answered { .. })).count();
+    if seen.answers.len() as u64 != life.commands || outcomes != on_record || seen.not_durable > 0 {
+        life.faults.push("an answer was not durable before it was given, or not given");
     }
     let begun = seen.records.iter().filter(|record| matches!(record, Record::Started(_))).count();
     let is_end = |record: &&Record| matches!(record, Record::Committed { .. } | Record::Rejected { .. });
@@ -107,6 +115,11 @@ async fn live(seed: u64) -> Life {
     life
 }
 
+/// Whether it tells the outcome of an attempt.
+fn is_outcome(reply: Reply) -> bool {
+    matches!(reply, Reply::Committed(_) | Reply::Rejected(..))
+}
+
 impl Life {
     /// A few messages, and a request; now and then a user who interferes.
     async fn turn(&mut self, driven: &Driven, dice: &mut Dice) {
@@ -114,7 +127,7 @@ impl Life {
             tokio::join!(driven.append(700 + dice.below(900)), driven.append(dice.below(50)));
         self.changes += u64::from(first == Ok(Ok(()))) + u64::from(second == Ok(Ok(())));
         if dice.below(40) == 0 {
-            self.changes += u64::from(driven.rewind(5_000 + dice.below(6_000)).await == Ok(Ok(())));
+            self.rewind(driven, dice).await;
         }
         let user = async {
             match dice.below(12) {
@@ -140,6 +153,19 @@ impl Life {
         }
         if matches!(admitted, Ok(Reply::Halted)) || admitted.is_err() {
             self.faults.push("a loop halted");
+        }
+    }
+
+    /// The user takes a compaction back, or puts one in force again. Nothing else is under way.
+    async fn rewind(&mut self, driven: &Driven, dice: &mut Dice) {
+        let commits = driven.around.seen().commits;
+        let rewind = if dice.below(3) == 0 { Rewind::Forward(1) } else { Rewind::Back(1 + dice.below(3)) };
+        let expected = if commits.rewound(rewind).is_some() { Ok(()) } else { Err(Refused::NoSuchCommit) };
+        let done = driven.rewind(rewind, 5_000 + dice.below(6_000)).await;
+        self.changes += u64::from(done == Ok(Ok(())));
+        self.rewinds += u64::from(done == Ok(Ok(())));
+        if done != Ok(expected) {
+            self.faults.push("a rewind that can be done was refused, or the other way round");
         }
     }
 }

@@ -1,7 +1,10 @@
 //! A decision core with a planted bug, to see whether it would be found.
 
 use epitome_loop::{RejectionReason, Timestamp};
-use epitome_loopruntime::decision::{CoreSettings, DecisionCore, Effect, Input, Latch, Record, Reply};
+use epitome_loopruntime::decision::{
+    Change, ChangeKind, CoreSettings, CoreState, DecisionCore, Effect, Input, Latch, Record, Refused, Reply,
+    Rewind,
+};
 
 /// One bug for each thing that must be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,11 +23,15 @@ pub enum Bug {
     InventedEnd,
     /// A commit arms the latch, wherever it landed.
     ForgetfulLatch,
+    /// An answer is given before it is durable.
+    EarlyAnswer,
+    /// A rewind beyond the ends goes as far as it can.
+    BeyondTheEnds,
 }
 
 impl Bug {
     /// Every bug.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::TwoEnds,
         Self::LostReply,
         Self::EarlyApply,
@@ -32,6 +39,8 @@ impl Bug {
         Self::DeafToInterrupt,
         Self::InventedEnd,
         Self::ForgetfulLatch,
+        Self::EarlyAnswer,
+        Self::BeyondTheEnds,
     ];
 }
 
@@ -98,8 +107,27 @@ impl Machine {
             Some(Bug::ForgetfulLatch)
                 if effects.iter().any(|effect| matches!(effect, Effect::Apply { .. })) =>
             {
-                let tracker = self.core.tracker().clone();
-                self.core = DecisionCore::restore(self.settings, tracker, Latch::default());
+                let state = CoreState { latch: Latch::default(), ..self.core.state() };
+                self.core = DecisionCore::restore(self.settings, state);
+            }
+            Some(Bug::EarlyAnswer) => {
+                let is_answer = |effect: &Effect| matches!(effect, Effect::Record(Record::Answered { .. }));
+                let (answers, others): (Vec<_>, Vec<_>) = effects.into_iter().partition(is_answer);
+                effects = others.into_iter().chain(answers).collect();
+            }
+            Some(Bug::BeyondTheEnds) => {
+                let commits = self.core.commits();
+                for effect in &mut effects {
+                    if let Effect::Refuse { change, why: Refused::NoSuchCommit } = *effect {
+                        let Change { event, kind: ChangeKind::Rewind(rewind) } = change else { continue };
+                        let in_force = match rewind {
+                            Rewind::Back(by) => commits.in_force.saturating_sub(by),
+                            Rewind::Forward(by) => commits.in_force + by,
+                            Rewind::To(in_force) => in_force,
+                        };
+                        *effect = Effect::Record(Record::Rewound { event, in_force });
+                    }
+                }
             }
             _ => {}
         }

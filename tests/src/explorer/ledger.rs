@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use epitome_loop::{AttemptId, BasisPoints, CommandId, EventId, RejectionReason, TokenCount};
-use epitome_loopruntime::decision::{AttemptReason, Effect, Record, Reply, Verdict};
+use epitome_loopruntime::decision::{
+    AttemptReason, Change, ChangeKind, Effect, Record, Refused, Reply, Rewind, Verdict,
+};
 
 /// Something that must be true and is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
@@ -29,6 +31,12 @@ pub enum Broken {
     /// 7.
     #[error("more summaries were asked for than are paid for")]
     Unpaid,
+    /// 8.
+    #[error("the outcome of an attempt was told before that was durable, or another one is on record")]
+    Answered,
+    /// 9.
+    #[error("a rewind went where there is no commit, or was refused although there is one")]
+    Rewound,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -37,6 +45,7 @@ struct AttemptLine {
     ends: u8,
     is_committed: bool,
     is_durable: bool,
+    is_end_durable: bool,
     applied: u8,
     canceled: Option<RejectionReason>,
 }
@@ -58,9 +67,14 @@ struct Account {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Ledger {
     commands: BTreeMap<CommandId, u8>,
+    /// What is on record as the outcome for whom.
+    answered: BTreeMap<CommandId, (AttemptId, bool)>,
     attempts: BTreeMap<AttemptId, AttemptLine>,
     /// Changes that were handed in and are neither written down nor refused, in order.
-    changes: Vec<EventId>,
+    changes: Vec<Change>,
+    /// So many commits are in force, and so many could be.
+    in_force: u64,
+    known: u64,
     account: Account,
     is_halted: bool,
     most_waiters: usize,
@@ -71,8 +85,11 @@ impl Ledger {
     pub(super) fn new(compact_at: BasisPoints, rearm_below: BasisPoints, most_waiters: usize) -> Self {
         Self {
             commands: BTreeMap::new(),
+            answered: BTreeMap::new(),
             attempts: BTreeMap::new(),
             changes: Vec::new(),
+            in_force: 0,
+            known: 0,
             account: Account {
                 compact_at: compact_at.get(),
                 rearm_below: rearm_below.get(),
@@ -95,8 +112,8 @@ impl Ledger {
         self.waiting += 1;
     }
 
-    pub(super) fn change(&mut self, event: EventId) {
-        self.changes.push(event);
+    pub(super) fn change(&mut self, change: Change) {
+        self.changes.push(change);
     }
 
     pub(super) fn waited_at_limit(&mut self) {
@@ -125,6 +142,7 @@ impl Ledger {
     pub(super) fn durable(&mut self, attempt: AttemptId) {
         let line = self.attempts.entry(attempt).or_default();
         line.is_durable = line.is_committed;
+        line.is_end_durable = line.ends > 0;
     }
 
     /// Takes in what the core wants done, in order. `fails` says that the journal failed just now.
@@ -183,11 +201,32 @@ impl Ledger {
                     _ => Err(Broken::Ends),
                 }
             }
-            Effect::Record(Record::Changed(change)) => self.let_go(change.event),
-            Effect::Refuse { change, .. } => {
-                let at = self.changes.iter().position(|event| *event == change.event).ok_or(Broken::Held)?;
-                self.changes.remove(at);
+            Effect::Record(Record::Changed(change)) => match self.let_go(change.event)? {
+                ChangeKind::Append => Ok(()),
+                ChangeKind::Rewind(_) => Err(Broken::Rewound),
+            },
+            Effect::Record(Record::Rewound { event, in_force }) => {
+                let kind = self.let_go(*event)?;
+                if self.rewound(kind) != Some(*in_force) {
+                    return Err(Broken::Rewound);
+                }
+                self.in_force = *in_force;
                 Ok(())
+            }
+            Effect::Record(Record::Answered { attempt, command, resolved }) => {
+                let line = self.attempts.entry(*attempt).or_default();
+                let is_so = line.is_end_durable && line.is_committed == *resolved;
+                let is_first = self.answered.insert(*command, (*attempt, *resolved)).is_none();
+                let is_told = self.commands.get(command).is_none_or(|replies| *replies > 0);
+                if is_so && is_first && !is_told { Ok(()) } else { Err(Broken::Answered) }
+            }
+            Effect::Refuse { change, why } => {
+                let at = self.changes.iter().position(|other| other == change).ok_or(Broken::Held)?;
+                self.changes.remove(at);
+                // Only one that is not held back is judged.
+                let is_right =
+                    *why != Refused::NoSuchCommit || at == 0 && self.rewound(change.kind).is_none();
+                if is_right { Ok(()) } else { Err(Broken::Rewound) }
             }
             Effect::Record(Record::Measured(_) | Record::Latched(_))
             | Effect::Count { .. }
@@ -200,6 +239,8 @@ impl Ledger {
             Effect::Apply { attempt, .. } => {
                 let line = self.attempts.entry(*attempt).or_default();
                 line.applied += 1;
+                self.in_force += 1;
+                self.known = self.in_force;
                 if let Some(TokenCount(landed)) = landed {
                     self.account.reading(u16::try_from(landed).unwrap_or(u16::MAX));
                 }
@@ -211,6 +252,16 @@ impl Ledger {
                 }
                 let replies = self.commands.get_mut(command).ok_or(Broken::Replies)?;
                 *replies += 1;
+                let outcome = match *reply {
+                    Reply::Committed(attempt) => Some((attempt, true)),
+                    Reply::Rejected(attempt, _) => Some((attempt, false)),
+                    // The journal failed, and what it holds is not known.
+                    Reply::Halted => self.answered.get(command).copied(),
+                    Reply::Send | Reply::NotAdmitted(_) | Reply::ContextLimit { .. } => None,
+                };
+                if self.answered.get(command).copied() != outcome {
+                    return Err(Broken::Answered);
+                }
                 self.waiting = self.waiting.saturating_sub(1);
                 if *replies == 1 { Ok(()) } else { Err(Broken::Replies) }
             }
@@ -228,12 +279,24 @@ impl Ledger {
     }
 
     /// Held changes come out first in, first out.
-    fn let_go(&mut self, event: EventId) -> Result<(), Broken> {
-        if self.changes.first() != Some(&event) {
-            return Err(Broken::Held);
+    fn let_go(&mut self, event: EventId) -> Result<ChangeKind, Broken> {
+        match self.changes.first() {
+            Some(first) if first.event == event => Ok(self.changes.remove(0).kind),
+            _ => Err(Broken::Held),
         }
-        self.changes.remove(0);
-        Ok(())
+    }
+
+    /// How many commits are in force after a change of this kind, now; `None` when it is no rewind or cannot be.
+    fn rewound(&self, kind: ChangeKind) -> Option<u64> {
+        let now = i128::from(self.in_force);
+        let then = match kind {
+            ChangeKind::Append => return None,
+            ChangeKind::Rewind(Rewind::Back(by)) => now - i128::from(by),
+            ChangeKind::Rewind(Rewind::Forward(by)) => now + i128::from(by),
+            ChangeKind::Rewind(Rewind::To(then)) => i128::from(then),
+        };
+        let is_there = then != now && (0..=i128::from(self.known)).contains(&then);
+        u64::try_from(then).ok().filter(|_| is_there)
     }
 
     /// The journal failed: from here on nothing may be made up.

@@ -5,7 +5,7 @@ use epitome_loop::{
     RequestFingerprint, Timestamp, TokenCount, Trigger,
 };
 use epitome_loopruntime::decision::{
-    Boundary, Change, ChangeKind, CoreSettings, Effect, Input, Record, Replacement, Waiter,
+    Boundary, Change, ChangeKind, CoreSettings, Effect, Input, Record, Replacement, Rewind, Waiter,
 };
 
 use super::bugs::{Bug, Machine};
@@ -17,11 +17,14 @@ const TRIGGER: Trigger = Trigger::Automatic { compact_at: COMPACT_AT, rearm_belo
 const MOST_WAITERS: usize = 2;
 const LIMIT: u64 = 10_000;
 
+/// What a user does with commits: takes one back, puts one in force again, or wants exactly two.
+const REWINDS: [Rewind; 3] = [Rewind::Back(1), Rewind::Forward(1), Rewind::To(2)];
+
 /// One thing that can happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Action {
     Append,
-    Rewind,
+    Rewind(Rewind),
     /// A request of this size is about to be sent.
     Admit(u16),
     Compact,
@@ -45,9 +48,11 @@ pub(super) enum Action {
 
 impl Action {
     /// Everything that can happen.
-    pub(super) const KINDS: [Self; 22] = [
+    pub(super) const KINDS: [Self; 24] = [
         Self::Append,
-        Self::Rewind,
+        Self::Rewind(Rewind::Back(1)),
+        Self::Rewind(Rewind::Forward(1)),
+        Self::Rewind(Rewind::To(2)),
         Self::Admit(5_000),
         Self::Admit(7_000),
         Self::Admit(8_000),
@@ -136,7 +141,7 @@ impl World {
             bug,
             Left {
                 appends: 2,
-                rewinds: 1,
+                rewinds: 2,
                 commands: 3,
                 repeats: 1,
                 boundaries: 2,
@@ -207,7 +212,7 @@ impl World {
             }
         };
         may(left.appends, Action::Append);
-        may(left.rewinds, Action::Rewind);
+        REWINDS.iter().for_each(|rewind| may(left.rewinds, Action::Rewind(*rewind)));
         for occupancy in [5_000, 7_000, 8_000, 10_000] {
             may(left.commands, Action::Admit(occupancy));
         }
@@ -276,9 +281,9 @@ impl World {
                 left.appends -= 1;
                 self.change(ChangeKind::Append)
             }
-            Action::Rewind => {
+            Action::Rewind(rewind) => {
                 left.rewinds -= 1;
-                self.change(ChangeKind::Rewind)
+                self.change(ChangeKind::Rewind(rewind))
             }
             Action::Admit(occupancy) => {
                 left.commands -= 1;
@@ -398,8 +403,9 @@ impl World {
 
     fn change(&mut self, kind: ChangeKind) -> Input {
         let event = EventId::from_bytes(self.id());
-        self.ledger.change(event);
-        Input::Change(Change { event, kind })
+        let change = Change { event, kind };
+        self.ledger.change(change);
+        Input::Change(change)
     }
 
     fn command(&mut self) -> (Waiter, AttemptId) {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use epitome_loop::RejectionReason;
-use epitome_loopruntime::decision::{Record, Refused, Reply};
+use epitome_loopruntime::decision::{Boundary, ChangeKind, Record, Refused, Reply, Rewind};
+use epitome_loopruntime::driver::DriverClosed;
 use epitome_tests::driven::{Act, Driven, Script};
 
 const LONG: Act = Act::Well(Duration::from_secs(30));
@@ -149,4 +150,135 @@ fn a_loop_goes_on_when_nobody_waits_any_more() {
         assert!(!task.await.unwrap().blocks_input());
         assert_eq!(around.seen().tokens, 2_255);
     });
+}
+
+#[test]
+fn a_rewind_is_judged_behind_the_attempt_that_it_waited_for() {
+    run(async {
+        let driven = full(Script { summarize: LONG, ..Script::default() }).await;
+        let back = |by| driven.rewind(Rewind::Back(by), 9_000);
+        assert_eq!(back(1).await, Ok(Err(Refused::NoSuchCommit)));
+        let (reply, far, near, again) = tokio::join!(driven.admit(), back(2), back(1), back(1));
+        assert!(matches!(reply, Ok(Reply::Committed(_))), "{reply:?}");
+        assert_eq!(far, Ok(Err(Refused::NoSuchCommit)));
+        assert_eq!((near, again), (Ok(Ok(())), Ok(Err(Refused::NoSuchCommit))));
+        let seen = driven.around.seen();
+        let rewound =
+            seen.records.iter().filter(|record| matches!(record, Record::Rewound { in_force: 0, .. }));
+        assert_eq!((rewound.count(), seen.commits.in_force, seen.commits.known), (1, 0, 1));
+        assert_eq!(driven.rewind(Rewind::Forward(1), 2_250).await, Ok(Ok(())));
+        assert_eq!(driven.rewind(Rewind::To(1), 2_250).await, Ok(Err(Refused::NoSuchCommit)));
+        assert_eq!(driven.around.seen().refusals.len(), 4);
+    });
+}
+
+#[test]
+fn what_is_put_beside_a_loop_and_what_is_sent_are_one_step() {
+    run(async {
+        let driven = full(Script::default()).await;
+        let given_up = driven.handle.place().await.unwrap();
+        drop(given_up);
+        // More places than there are cannot be had at once.
+        let mut places = Vec::new();
+        for _ in 0..16 {
+            places.push(driven.handle.place().await.unwrap());
+        }
+        let none_left = tokio::time::timeout(Duration::from_secs(1), driven.handle.place()).await;
+        assert!(none_left.is_err());
+        let changes: Vec<_> =
+            places.into_iter().map(|place| place.change(driven.planned(ChangeKind::Append, 10))).collect();
+        for change in changes {
+            assert_eq!(change.await, Ok(Ok(())));
+        }
+        assert_eq!(driven.around.seen().tokens, 9_160);
+        let id = epitome_loop::AttemptId::from_bytes(driven.id());
+        let asked = driven.handle.place().await.unwrap().compact(driven.waiter(), id);
+        driven.handle.boundary(Boundary::Turn).await.unwrap();
+        assert_eq!(asked.await, Ok(Reply::Committed(id)));
+    });
+}
+
+#[test]
+fn a_place_that_is_used_after_the_loop_has_ended_is_not_heard() {
+    run(async {
+        let driven = full(Script::default()).await;
+        let handle = driven.handle.clone();
+        let place = handle.place().await.unwrap();
+        driven.handle.shut_down().unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert!(driven.handle.place().await.is_err());
+        let late = place.change(driven.planned(ChangeKind::Append, 1));
+        assert_eq!(late.await, Err(DriverClosed));
+        assert_eq!(driven.handle.interrupt(), Err(DriverClosed));
+        assert_eq!(driven.around.seen().refusals, []);
+        let Driven { task, .. } = driven;
+        assert!(!task.await.unwrap().is_halted());
+    });
+}
+
+#[test]
+fn the_outcome_of_an_attempt_is_durable_before_it_is_told_to_anybody() {
+    run(async {
+        let driven = full(Script { summarize: LONG, ..Script::default() }).await;
+        let (first, second, third) = tokio::join!(driven.admit(), driven.compact(), driven.compact());
+        assert!(matches!(first, Ok(Reply::Committed(_))), "{first:?}");
+        assert_eq!((&first, &first), (&second, &third));
+        let seen = driven.around.seen();
+        let answered = |record: &&Record| matches!(record, Record::Answered { resolved: true, .. });
+        assert_eq!(seen.records.iter().filter(answered).count(), 3);
+        assert_eq!((seen.answers.len(), seen.not_durable), (3, 0));
+        assert!(matches!(seen.records.last(), Some(Record::Answered { .. })));
+    });
+    // The commit is durable and its answers are not: nobody is told of it.
+    run(async {
+        let driven = full(Script::default()).await;
+        driven.around.play(Script { record: (13, Act::Fails), ..Script::default() });
+        assert_eq!(driven.admit().await, Ok(Reply::Halted));
+        let seen = driven.around.seen();
+        assert!(matches!(seen.records.last(), Some(Record::Committed { .. })), "{:?}", seen.records.last());
+        assert_eq!(seen.applied.len(), 1);
+    });
+}
+
+#[test]
+fn everything_that_was_heard_is_answered_once_and_the_adapter_hears_of_it_first() {
+    // With records that fail from each place on, and with an adapter that panics when it is told.
+    for (from, listen) in
+        (9..17).chain([usize::MAX]).flat_map(|from| [(from, Act::Fails), (from, Act::Panics)])
+    {
+        run(async move {
+            let driven = full(Script::default()).await;
+            driven.around.play(Script {
+                record: (from, Act::Fails),
+                summarize: LONG,
+                listen,
+                ..Script::default()
+            });
+            let ended = async {
+                tokio::time::sleep(Duration::from_secs(70)).await;
+                let _halted = driven.handle.shut_down();
+            };
+            let same = driven.planned(ChangeKind::Append, 1);
+            let (place, again) = (driven.handle.place().await.unwrap(), driven.handle.place().await.unwrap());
+            let (admitted, asked, first, second, rewound, ()) = tokio::join!(
+                driven.admit(),
+                driven.compact(),
+                // One event, twice: a mistake of the host, and both are answered.
+                place.change(same),
+                again.change(same),
+                driven.rewind(Rewind::Back(7), 1),
+                ended,
+            );
+            let seen = driven.around.seen();
+            let heard = [admitted, asked].iter().flatten().count();
+            assert_eq!(seen.answers.len(), heard, "{from} {:?}", seen.answers);
+            assert_eq!(seen.not_durable, 0);
+            let refused =
+                [first, second, rewound].iter().filter(|change| matches!(change, Ok(Err(_)))).count();
+            assert_eq!(seen.refusals.len(), refused, "{from} {:?}", seen.refusals);
+            let told = [first, second, rewound].iter().flatten().count();
+            assert_eq!(told, 3, "{from}");
+            assert!(rewound.is_ok_and(|change| change.is_err()));
+        });
+    }
 }

@@ -9,12 +9,12 @@ use epitome_loop::{
 };
 use epitome_loopruntime::Landing;
 use epitome_loopruntime::decision::{
-    AttemptReason, Boundary, Change, ChangeKind, CoreSettings, DecisionCore, Effect, Input, Record,
-    Replacement, Waiter,
+    AttemptReason, Boundary, Change, ChangeKind, CoreSettings, DecisionCore, Effect, Input, Latch, Record,
+    Replacement, Rewind, Waiter,
 };
 use epitome_sessionruntime::journal::{
     AttemptStart, Committed, Journal, JournalRecord, MemoryJournal, MessageRange, RecordBody, ReplayFault,
-    SessionState, StableName, encode_record, replay, restore, restore_through, verify_session,
+    SessionState, StableName, WaiterOutcome, encode_record, replay, restore, restore_through, verify_session,
 };
 use epitome_tests::wait;
 use proptest::prelude::*;
@@ -27,7 +27,12 @@ struct Live {
     journal: Vec<JournalRecord>,
     /// What became durable when nothing was under way, with the core as it was then.
     quiet: Vec<(usize, DecisionCore)>,
-    rewinds: VecDeque<RecordBody>,
+    /// How many commits are in force.
+    in_force: u64,
+    /// How often somebody joined an attempt that ran.
+    joined: u64,
+    /// Whether nobody does anything while an attempt runs.
+    is_calm: bool,
     messages: u64,
     next: u64,
     commit: Option<(AttemptStart, Replacement)>,
@@ -40,7 +45,9 @@ impl Live {
             core: DecisionCore::new(settings),
             journal: Vec::new(),
             quiet: Vec::new(),
-            rewinds: VecDeque::new(),
+            in_force: 0,
+            joined: 0,
+            is_calm: false,
             messages: 0,
             next: 1,
             commit: None,
@@ -72,6 +79,7 @@ impl Live {
                 match effect {
                     Effect::Record(record) => inputs.extend(self.record(record)),
                     Effect::Summarize { attempt, .. } => {
+                        inputs.extend(self.meanwhile());
                         inputs.push_back(Input::Summarized { attempt, outcome: Ok(()) });
                     }
                     Effect::Count { attempt } => {
@@ -111,9 +119,20 @@ impl Live {
                 self.write(event, RecordBody::Appended { first: self.messages, messages });
                 self.messages += 1;
             }
-            Record::Changed(Change { event, kind: ChangeKind::Rewind }) => {
-                let body = self.rewinds.pop_front().unwrap();
+            Record::Changed(Change { kind: ChangeKind::Rewind(_), .. }) => {
+                panic!("a rewind is a record of its own")
+            }
+            Record::Rewound { event, in_force } => {
+                let body = match in_force < self.in_force {
+                    true => RecordBody::Undone { in_force },
+                    false => RecordBody::Redone { in_force },
+                };
+                self.in_force = in_force;
                 self.write(event, body);
+            }
+            Record::Answered { attempt, command, resolved } => {
+                let id = self.event();
+                self.write(id, RecordBody::Answered(WaiterOutcome::new(attempt, command, resolved)));
             }
             Record::Started(attempt) => {
                 let start = AttemptStart {
@@ -149,6 +168,7 @@ impl Live {
                     degraded: None,
                 };
                 self.write(event, RecordBody::Committed(Box::new(committed)));
+                self.in_force += 1;
                 return Some(Input::Recorded { attempt });
             }
             Record::Rejected { attempt, reason } => {
@@ -164,13 +184,34 @@ impl Live {
         None
     }
 
+    fn asks(&mut self) -> (Waiter, AttemptId) {
+        self.next += 1;
+        let id = u128::from(self.next).to_be_bytes();
+        let waiter = Waiter { created_at: Timestamp(self.next), command: CommandId::from_bytes(id) };
+        (waiter, AttemptId::from_bytes(id))
+    }
+
+    /// What others do while an attempt runs.
+    fn meanwhile(&mut self) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        if self.is_calm {
+            return inputs;
+        }
+        if self.next.is_multiple_of(3) {
+            let (waiter, attempt) = self.asks();
+            inputs.push(Input::Compact { waiter, attempt });
+            self.joined += 1;
+        }
+        if self.next.is_multiple_of(5) {
+            let change = Change { event: self.event(), kind: ChangeKind::Rewind(Rewind::Back(1)) };
+            inputs.push(Input::Change(change));
+        }
+        inputs
+    }
+
     fn step(&mut self, what: u8, size: u16) {
         let event = self.event();
-        let waiter = Waiter {
-            created_at: Timestamp(self.next),
-            command: CommandId::from_bytes(u128::from(self.next).to_be_bytes()),
-        };
-        let attempt = AttemptId::from_bytes(u128::from(self.next).to_be_bytes());
+        let (waiter, attempt) = self.asks();
         let tokens = u64::from(size) % 11_000;
         match what % 7 {
             0 | 1 => self.put_in(Input::Change(Change { event, kind: ChangeKind::Append }), 0),
@@ -186,21 +227,22 @@ impl Live {
                 self.put_in(Input::Boundary(Boundary::Turn), tokens / 3 + 1);
             }
             5 | 6 => {
-                let state = self.state();
-                let all = state.commits().len() as u64;
-                let body = match (what % 7, state.in_force()) {
-                    (5, now @ 1..) => RecordBody::Undone { in_force: u64::from(size) % now },
-                    (6, now) if now < all => {
-                        RecordBody::Redone { in_force: now + 1 + u64::from(size) % (all - now) }
-                    }
-                    _ => return,
+                // Some of them cannot be done, and leave no trace.
+                let by = 1 + u64::from(size) % 3;
+                let rewind = match (what % 7, size % 2) {
+                    (5, 0) => Rewind::To(by),
+                    (5, _) => Rewind::Back(by),
+                    _ => Rewind::Forward(by),
                 };
-                self.rewinds.push_back(body);
-                self.put_in(Input::Change(Change { event, kind: ChangeKind::Rewind }), 0);
+                self.put_in(Input::Change(Change { event, kind: ChangeKind::Rewind(rewind) }), 0);
             }
             _ => {}
         }
     }
+}
+
+fn is_latched(body: &RecordBody) -> bool {
+    matches!(body, RecordBody::Latched(_))
 }
 
 proptest! {
@@ -214,10 +256,11 @@ proptest! {
         }
         for (len, core) in &live.quiet {
             let state = replay(TRIGGER, (1..).zip(&live.journal[..*len])).unwrap();
-            prop_assert_eq!(state.basis(), core.basis());
-            prop_assert_eq!(state.latch(), core.latch());
-            prop_assert_eq!(state.tracker(), core.tracker());
+            prop_assert_eq!(state.core_state(), core.state());
             prop_assert_eq!(state.unfinished(), None);
+            prop_assert_eq!(state.owed().count(), 0);
+            let settings = CoreSettings { trigger: TRIGGER, most_held: 8, most_waiters: 4 };
+            prop_assert_eq!(&DecisionCore::restore(settings, state.core_state()), core);
         }
         // Wherever the process dies, what it leaves is finished as a refusal, and the context stays.
         let mut state = SessionState::new(TRIGGER);
@@ -234,6 +277,15 @@ proptest! {
             prop_assert_eq!(closed.context(), state.context());
             prop_assert_eq!(closed.basis(), state.basis());
             prop_assert_eq!(closed.closing_records(Timestamp(9), EventId::default).len(), 0);
+            // Between the end of an attempt and its answers: the latch has learned what it would have.
+            if state.unfinished().is_none() && state.owed().count() > 0 && !is_latched(&record.body) {
+                let live = (1..).zip(&live.journal).take_while(|(at, record)| {
+                    *at <= sequence || is_latched(&record.body)
+                });
+                let without_time = |latch: Latch| Latch { failed_at: Timestamp(0), ..latch };
+                let live = without_time(replay(TRIGGER, live).unwrap().latch());
+                prop_assert_eq!(without_time(closed.latch()), live);
+            }
             if let Some(unfinished) = state.unfinished() {
                 let rejected = RecordBody::Rejected {
                     attempt: unfinished.attempt,
@@ -288,6 +340,7 @@ fn a_session_is_restored_from_its_journal_at_any_place() {
         live.step((step % 7) as u8, step.wrapping_mul(7_919));
     }
     assert!(live.state().commits().len() > 1, "{}", live.state().commits().len());
+    assert!(live.joined > 1, "{}", live.joined);
     let journal = durable(&live);
     let whole = wait(restore(&journal, SESSION, TRIGGER)).unwrap();
     assert_eq!(whole.state, live.state());
@@ -376,7 +429,7 @@ fn what_does_not_follow_is_refused() {
 #[test]
 fn space_is_linear_in_what_was_appended() {
     // A thousand compactions of a growing session with a picture in it: what a commit takes does not grow.
-    let mut live = Live::new();
+    let mut live = Live { is_calm: true, ..Live::new() };
     let mut largest = 0;
     for round in 0..1_000 {
         live.step(0, 0);

@@ -9,8 +9,8 @@ use epitome_loop::{
 
 use super::{
     Admission, AtBoundary, Attempt, AttemptEnd, AttemptReason, AttemptSlot, Boundary, Change, ChangeKind,
-    Decision, Effect, Input, Latch, PressureTracker, Reading, Record, Refused, Replacement, Reply, Verdict,
-    Waiter,
+    CommitStack, Decision, Effect, Input, Latch, PressureTracker, Reading, Record, Refused, Replacement,
+    Reply, Verdict, Waiter,
 };
 use crate::{judge_landing, landing_level};
 
@@ -23,6 +23,19 @@ pub struct CoreSettings {
     pub most_held: usize,
     /// So many commands may wait for an attempt; 0 stands for [`super::MAX_WAITERS`].
     pub most_waiters: usize,
+}
+
+/// What of a loop outlives its process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub struct CoreState {
+    /// The context, and how full it was when it was last looked at.
+    pub tracker: PressureTracker,
+    /// Whether occupancy may start an attempt.
+    pub latch: Latch,
+    /// How many commits make the context.
+    pub commits: CommitStack,
+    /// Why the last attempt was refused; `None` when it was committed, or there was none.
+    pub last_refusal: Option<RejectionReason>,
 }
 
 /// How far an attempt has got.
@@ -59,6 +72,7 @@ pub struct DecisionCore {
     settings: CoreSettings,
     tracker: PressureTracker,
     latch: Latch,
+    commits: CommitStack,
     slot: AttemptSlot,
     run: Option<Run>,
     held: VecDeque<Change>,
@@ -70,21 +84,34 @@ impl DecisionCore {
     /// A loop that begins.
     #[must_use]
     pub fn new(settings: CoreSettings) -> Self {
-        Self::restore(settings, PressureTracker::default(), Latch::default())
+        Self::restore(settings, CoreState::default())
     }
 
     /// A loop as it stood, without an attempt.
     #[must_use]
-    pub fn restore(settings: CoreSettings, tracker: PressureTracker, latch: Latch) -> Self {
+    pub fn restore(settings: CoreSettings, state: CoreState) -> Self {
+        let CoreState { tracker, latch, commits, last_refusal } = state;
         Self {
             settings,
             tracker,
             latch,
+            commits,
             slot: AttemptSlot::with_capacity(settings.most_waiters),
             run: None,
             held: VecDeque::new(),
-            last_refusal: None,
+            last_refusal,
             is_halted: false,
+        }
+    }
+
+    /// What of it outlives the process. An attempt that is there does not.
+    #[must_use]
+    pub fn state(&self) -> CoreState {
+        CoreState {
+            tracker: self.tracker.clone(),
+            latch: self.latch,
+            commits: self.commits,
+            last_refusal: self.last_refusal,
         }
     }
 
@@ -161,6 +188,12 @@ impl DecisionCore {
         self.latch
     }
 
+    /// How many commits make the context.
+    #[must_use]
+    pub fn commits(&self) -> CommitStack {
+        self.commits
+    }
+
     /// Whether the journal failed.
     #[must_use]
     pub fn is_halted(&self) -> bool {
@@ -177,14 +210,34 @@ impl DecisionCore {
         effects.push(Effect::Refuse { change, why });
     }
 
-    /// Lets a change happen.
+    /// Lets a change happen, if it can.
     fn take(&mut self, change: Change, effects: &mut Vec<Effect>) {
+        let mut refuse = |why| effects.push(Effect::Refuse { change, why });
+        // One that was held in front of it may have halted the loop.
+        if self.is_halted {
+            return refuse(Refused::Halted);
+        }
+        let commits = match change.kind {
+            ChangeKind::Append => self.commits,
+            ChangeKind::Rewind(rewind) => match self.commits.rewound(rewind) {
+                Some(commits) => commits,
+                None => return refuse(Refused::NoSuchCommit),
+            },
+        };
         // Without an event, or with the revisions used up, there is no context to go on with.
-        let Ok(basis) = self.tracker.next_basis(change.event) else { return self.halt(effects) };
+        let Ok(basis) = self.tracker.next_basis(change.event) else {
+            refuse(Refused::Halted);
+            return self.halt(effects);
+        };
         self.tracker = std::mem::take(&mut self.tracker).at(basis);
-        effects.push(Effect::Record(Record::Changed(change)));
-        if change.kind == ChangeKind::Rewind {
-            self.set_latch(self.latch.undone(), effects);
+        self.commits = commits;
+        match change.kind {
+            ChangeKind::Append => effects.push(Effect::Record(Record::Changed(change))),
+            ChangeKind::Rewind(_) => {
+                let record = Record::Rewound { event: change.event, in_force: commits.in_force };
+                effects.push(Effect::Record(record));
+                self.set_latch(self.latch.undone(), effects);
+            }
         }
     }
 
@@ -323,6 +376,7 @@ impl DecisionCore {
                     Err(_) => tracker,
                 };
                 self.last_refusal = None;
+                self.commits = self.commits.committed();
                 (landed, Reply::Committed(attempt.id))
             }
             End::Reject(reason) => {
@@ -338,8 +392,14 @@ impl DecisionCore {
         self.slot = slot;
         // Those who came while it ran wait for it too.
         let waiters = in_slot.map_or_else(|| attempt.waiters.clone(), |attempt| attempt.waiters);
-        for waiter in waiters {
-            effects.push(Effect::Reply { command: waiter.command, reply });
+        // Whoever is told once is told the same after a crash: the answers are durable before the first is given.
+        let resolved = matches!(reply, Reply::Committed(_));
+        for Waiter { command, .. } in &waiters {
+            let record = Record::Answered { attempt: attempt.id, command: *command, resolved };
+            effects.push(Effect::Record(record));
+        }
+        for Waiter { command, .. } in waiters {
+            effects.push(Effect::Reply { command, reply });
         }
         for change in std::mem::take(&mut self.held) {
             self.take(change, effects);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use epitome_loop::{AttemptId, CommandId, ContextBasis, ContextMeasurement, RejectionReason};
+use epitome_loop::{AttemptId, CommandId, ContextBasis, ContextMeasurement, EventId, RejectionReason};
 
 use super::{Attempt, Change, Latch, LatchRule, Reading, Verdict};
 use crate::Landing;
@@ -43,7 +43,7 @@ pub enum Effect {
         /// What.
         reply: Reply,
     },
-    /// A change cannot wait: too many do already, or the session has ended. It has left no trace.
+    /// A change does not happen. It has left no trace.
     Refuse {
         /// The change.
         change: Change,
@@ -61,8 +61,15 @@ pub enum Effect {
 pub enum Record {
     /// A request was measured.
     Measured(ContextMeasurement),
-    /// The conversation changed.
+    /// Messages were added.
     Changed(Change),
+    /// Commits were taken back or put in force again.
+    Rewound {
+        /// The event that stands for it.
+        event: EventId,
+        /// So many commits are in force from now on. Another number than before.
+        in_force: u64,
+    },
     /// An attempt began.
     Started(Attempt),
     /// An attempt ended with this context.
@@ -83,6 +90,15 @@ pub enum Record {
     },
     /// The latch is this one from now on.
     Latched(Latch),
+    /// A command that waited for an attempt is about to be answered. The answer is given once this is durable.
+    Answered {
+        /// The attempt, which has ended.
+        attempt: AttemptId,
+        /// The command.
+        command: CommandId,
+        /// Whether it was committed.
+        resolved: bool,
+    },
 }
 
 /// The answer to a command.
@@ -110,7 +126,7 @@ pub enum Reply {
     Halted,
 }
 
-/// Why a change cannot wait.
+/// Why a change does not happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Refused {
     /// So many wait already.
@@ -119,6 +135,8 @@ pub enum Refused {
     ShuttingDown,
     /// The journal failed.
     Halted,
+    /// There is no such commit to take back or to put in force again, or nothing would change.
+    NoSuchCommit,
 }
 
 /// How a request was decided about, with the numbers.

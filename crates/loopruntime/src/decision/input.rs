@@ -77,8 +77,19 @@ pub struct Change {
 pub enum ChangeKind {
     /// Messages are added.
     Append,
-    /// A commit is taken back, or put in force again.
-    Rewind,
+    /// Commits are taken back, or put in force again.
+    Rewind(Rewind),
+}
+
+/// Which commits are to be in force. It is worked out when it takes effect, so behind an attempt that it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Rewind {
+    /// The newest ones are taken back, so many of them.
+    Back(u64),
+    /// So many that were taken back are put in force again.
+    Forward(u64),
+    /// So many are in force from then on.
+    To(u64),
 }
 
 /// The request that would take the place of another one.

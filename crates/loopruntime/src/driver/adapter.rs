@@ -1,10 +1,10 @@
 //! What a driver needs from the layer that owns bytes.
 
 use async_trait::async_trait;
-use epitome_loop::{AttemptId, ContextBasis, RejectionReason, Timestamp};
+use epitome_loop::{AttemptId, CommandId, ContextBasis, RejectionReason, Timestamp};
 use thiserror::Error;
 
-use crate::decision::{Decision, Record, Replacement};
+use crate::decision::{Change, Decision, Record, Refused, Replacement, Reply};
 
 /// A record could not be made durable, or it is not known whether it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -47,5 +47,17 @@ pub trait LoopAdapter: Send + Sync + 'static {
     /// Says how a request was decided about. Nothing waits for it.
     fn decided(&self, decision: Decision) {
         let _nobody_listens = decision;
+    }
+
+    /// A command is about to be answered. Called once for each that the loop has heard, also when nobody waits for the
+    /// answer any more; a command that was given again while it waited is answered as often as it was given.
+    fn answered(&self, command: CommandId, reply: &Reply) {
+        let _nobody_listens = (command, reply);
+    }
+
+    /// A change is about to be refused. Of each change that the loop has heard, this is called once or its record
+    /// became durable. After [`Refused::Halted`] that is not known.
+    fn refused(&self, change: &Change, why: Refused) {
+        let _nobody_listens = (change, why);
     }
 }

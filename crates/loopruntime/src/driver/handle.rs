@@ -1,39 +1,45 @@
 //! The way to a loop that runs.
 
-use epitome_loop::{AttemptId, CommandId, ContextMeasurement, Trigger};
-use thiserror::Error;
-use tokio::sync::{mpsc, oneshot};
+use std::fmt;
 
-use crate::decision::{Boundary, Change, Decision, Input, Refused, Reply, Waiter};
+use epitome_loop::{AttemptId, ContextMeasurement, Trigger};
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+use super::inbox::{Inbox, Signal};
+use super::place::{Answer, Place};
+use crate::decision::{Boundary, Change, Decision, Refused, Reply, Waiter};
 
 /// The loop has ended, and nothing reaches it any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the loop has ended")]
 pub struct DriverClosed;
 
-/// What is sent to a loop. Small, since a channel keeps room for some of them.
-pub(super) enum Message {
-    /// A command, and who waits for its answer.
-    Command(Box<Input>, CommandId, oneshot::Sender<Reply>),
-    /// A change, and who waits until it is durable.
-    Change(Change, oneshot::Sender<Result<(), Refused>>),
-    /// Something that nobody waits for.
-    Signal(Box<Input>),
-    /// How the newest requests were decided about.
-    Trace(oneshot::Sender<Vec<Decision>>),
-}
-
 /// Reaches a loop that runs. Cheap to clone; the loop shuts down when the last one is dropped.
 ///
 /// Every method may be dropped while it waits: what was asked for happens all the same, or does not, and the loop goes
 /// on.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LoopHandle {
-    pub(super) inbox: mpsc::Sender<Message>,
-    pub(super) signals: mpsc::UnboundedSender<Message>,
+    pub(super) inbox: Inbox,
+}
+
+impl fmt::Debug for LoopHandle {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("LoopHandle").finish_non_exhaustive()
+    }
 }
 
 impl LoopHandle {
+    /// Waits for a place in the inbox, from which one can send without waiting. May be dropped while it waits: then
+    /// nothing was asked for.
+    ///
+    /// # Errors
+    /// [`DriverClosed`] when the loop has ended.
+    pub async fn place(&self) -> Result<Place<'_>, DriverClosed> {
+        Place::reserve(&self.inbox).await
+    }
+
     /// Asks for leave to send a request of this size.
     ///
     /// # Errors
@@ -45,7 +51,7 @@ impl LoopHandle {
         measurement: ContextMeasurement,
         is_over_bytes: bool,
     ) -> Result<Reply, DriverClosed> {
-        self.command(waiter.command, Input::Admit { waiter, attempt, measurement, is_over_bytes }).await
+        self.place().await?.admit(waiter, attempt, measurement, is_over_bytes).await
     }
 
     /// Asks for a compaction. It begins at the next boundary.
@@ -53,7 +59,7 @@ impl LoopHandle {
     /// # Errors
     /// [`DriverClosed`] when the loop has ended.
     pub async fn compact(&self, waiter: Waiter, attempt: AttemptId) -> Result<Reply, DriverClosed> {
-        self.command(waiter.command, Input::Compact { waiter, attempt }).await
+        self.place().await?.compact(waiter, attempt).await
     }
 
     /// Changes the conversation, and waits until that is durable. It may wait for an attempt to end.
@@ -61,9 +67,7 @@ impl LoopHandle {
     /// # Errors
     /// [`DriverClosed`] when the loop has ended, before or while the change waited.
     pub async fn change(&self, change: Change) -> Result<Result<(), Refused>, DriverClosed> {
-        let (answer, answered) = oneshot::channel();
-        self.inbox.send(Message::Change(change, answer)).await.map_err(|_| DriverClosed)?;
-        answered.await.map_err(|_| DriverClosed)
+        self.place().await?.change(change).await
     }
 
     /// The agent is between two steps or turns. It is heard behind the commands that were given before.
@@ -71,7 +75,7 @@ impl LoopHandle {
     /// # Errors
     /// [`DriverClosed`] when the loop has ended.
     pub async fn boundary(&self, boundary: Boundary) -> Result<(), DriverClosed> {
-        self.inbox.send(Message::Signal(Box::new(Input::Boundary(boundary)))).await.map_err(|_| DriverClosed)
+        self.place().await?.boundary(boundary)
     }
 
     /// Interrupts the attempt that waits or runs, unless its commit is being written.
@@ -79,7 +83,7 @@ impl LoopHandle {
     /// # Errors
     /// [`DriverClosed`] when the loop has ended.
     pub fn interrupt(&self) -> Result<(), DriverClosed> {
-        self.signal(Input::Interrupt)
+        self.inbox.signal(Signal::Interrupt)
     }
 
     /// The model, its limits or the policy are others from now on.
@@ -87,7 +91,7 @@ impl LoopHandle {
     /// # Errors
     /// [`DriverClosed`] when the loop has ended.
     pub fn settings_changed(&self, trigger: Trigger) -> Result<(), DriverClosed> {
-        self.signal(Input::SettingsChanged(trigger))
+        self.inbox.signal(Signal::SettingsChanged(trigger))
     }
 
     /// Ends the loop, once what runs is written down as rejected or committed.
@@ -95,7 +99,7 @@ impl LoopHandle {
     /// # Errors
     /// [`DriverClosed`] when it has ended already.
     pub fn shut_down(&self) -> Result<(), DriverClosed> {
-        self.signal(Input::ShutDown)
+        self.inbox.signal(Signal::ShutDown)
     }
 
     /// How the newest requests were decided about, oldest first.
@@ -104,20 +108,7 @@ impl LoopHandle {
     /// [`DriverClosed`] when the loop has ended.
     pub async fn decision_trace(&self) -> Result<Vec<Decision>, DriverClosed> {
         let (answer, answered) = oneshot::channel();
-        self.signals.send(Message::Trace(answer)).map_err(|_| DriverClosed)?;
-        answered.await.map_err(|_| DriverClosed)
-    }
-
-    async fn command(&self, command: CommandId, input: Input) -> Result<Reply, DriverClosed> {
-        let (answer, answered) = oneshot::channel();
-        self.inbox
-            .send(Message::Command(Box::new(input), command, answer))
-            .await
-            .map_err(|_| DriverClosed)?;
-        answered.await.map_err(|_| DriverClosed)
-    }
-
-    fn signal(&self, input: Input) -> Result<(), DriverClosed> {
-        self.signals.send(Message::Signal(Box::new(input))).map_err(|_| DriverClosed)
+        self.inbox.signal(Signal::Trace(answer))?;
+        Answer::to(answered).await
     }
 }

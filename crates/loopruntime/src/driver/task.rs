@@ -1,19 +1,20 @@
 //! The task of a loop.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use epitome_loop::{AttemptId, CommandId, EventId, RejectionReason};
-use tokio::sync::{mpsc, oneshot};
+use epitome_loop::{AttemptId, EventId, RejectionReason};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::adapter::LoopAdapter;
-use super::handle::{LoopHandle, Message};
-use crate::decision::{Decision, DecisionCore, Effect, Input, Record, Refused, Reply};
+use super::handle::LoopHandle;
+use super::inbox::{Ear, Message, Signal, inbox};
+use super::waiting::Waiting;
+use crate::decision::{Decision, DecisionCore, Effect, Input, Record};
 
 /// So many decisions can be asked for afterwards.
 const TRACE: usize = 64;
@@ -36,21 +37,19 @@ pub fn drive(
     adapter: Arc<dyn LoopAdapter>,
     settings: DriverSettings,
 ) -> (LoopHandle, JoinHandle<DecisionCore>) {
-    let (inbox, messages) = mpsc::channel(settings.inbox.max(1));
-    let (signals, controls) = mpsc::unbounded_channel();
+    let (inbox, ear) = inbox(settings.inbox);
     let task = Task {
         core: Some(core),
+        waiting: Waiting::new(Arc::clone(&adapter)),
         adapter,
         settings,
         inputs: VecDeque::new(),
-        waiting: HashMap::new(),
-        changing: HashMap::new(),
         job: None,
         attempt_until: None,
         trace: VecDeque::new(),
         is_ending: false,
     };
-    (LoopHandle { inbox, signals }, tokio::spawn(task.run(messages, controls)))
+    (LoopHandle { inbox }, tokio::spawn(task.run(ear)))
 }
 
 /// Work that is done for an attempt beside the loop. It answers with an input for the core.
@@ -68,9 +67,8 @@ struct Task {
     adapter: Arc<dyn LoopAdapter>,
     settings: DriverSettings,
     /// What the loop has to say to itself, before anything else is heard.
-    inputs: VecDeque<Input>,
-    waiting: HashMap<CommandId, Vec<oneshot::Sender<Reply>>>,
-    changing: HashMap<EventId, oneshot::Sender<Result<(), Refused>>>,
+    inputs: VecDeque<Box<Input>>,
+    waiting: Waiting,
     job: Option<Job>,
     /// When the time for the attempt that runs is over.
     attempt_until: Option<Instant>,
@@ -81,56 +79,53 @@ struct Task {
 /// What a loop hears next.
 enum Heard {
     Message(Message),
+    Signal(Signal),
     Done(Input),
     DeadlinePassed,
     NobodyLeft,
 }
 
 impl Task {
-    async fn run(
-        mut self,
-        mut messages: mpsc::Receiver<Message>,
-        mut controls: mpsc::UnboundedReceiver<Message>,
-    ) -> DecisionCore {
+    async fn run(mut self, ear: Ear) -> DecisionCore {
         loop {
-            while let Some(input) = self.inputs.pop_front() {
-                self.handle(input).await;
-            }
+            self.catch_up().await;
             if self.is_ending && !self.is_busy() {
                 break;
             }
-            match self.hear(&mut messages, &mut controls).await {
+            match self.hear(&ear).await {
                 Heard::Message(message) => self.take(message),
+                Heard::Signal(signal) => self.heed(signal),
                 Heard::Done(input) => {
                     self.job = None;
-                    self.inputs.push_back(input);
+                    self.hear_next(input);
                 }
                 Heard::DeadlinePassed => {
                     let attempt = self.job.as_ref().map(|job| job.attempt);
                     self.stop_job(None);
-                    self.inputs.extend(attempt.map(|attempt| Input::DeadlinePassed { attempt }));
+                    if let Some(attempt) = attempt {
+                        self.hear_next(Input::DeadlinePassed { attempt });
+                    }
                 }
                 Heard::NobodyLeft => self.end(),
             }
         }
-        messages.close();
-        controls.close();
-        // Whoever was too late is told so by the closed channel or here.
-        while let Ok(message) = messages.try_recv() {
-            self.take(message);
-        }
-        while let Some(input) = self.inputs.pop_front() {
-            self.handle(input).await;
-        }
+        // Whoever is too late is told so by the closed inbox or here.
+        let (signals, messages) = ear.close();
+        signals.into_iter().for_each(|signal| self.heed(signal));
+        messages.into_iter().for_each(|message| self.take(message));
+        self.catch_up().await;
         self.core.take().unwrap_or_else(|| unreachable!("the core is there between inputs"))
     }
 
+    /// Lets the core hear everything that is there for it.
+    async fn catch_up(&mut self) {
+        while let Some(input) = self.inputs.pop_front() {
+            self.handle(*input).await;
+        }
+    }
+
     /// Waits for whatever comes first; signals go before commands.
-    async fn hear(
-        &mut self,
-        messages: &mut mpsc::Receiver<Message>,
-        controls: &mut mpsc::UnboundedReceiver<Message>,
-    ) -> Heard {
+    async fn hear(&mut self, ear: &Ear) -> Heard {
         let ends_alone = self.is_ending;
         let until = self.job.as_ref().map(|job| job.until);
         let job = self.job.as_mut();
@@ -148,38 +143,52 @@ impl Task {
         };
         tokio::select! {
             biased;
-            control = controls.recv(), if !ends_alone => control.map_or(Heard::NobodyLeft, Heard::Message),
+            signal = ear.signal(), if !ends_alone => Heard::Signal(signal),
             done = done => Heard::Done(done),
             () = deadline => Heard::DeadlinePassed,
-            message = messages.recv(), if !ends_alone => message.map_or(Heard::NobodyLeft, Heard::Message),
+            message = ear.message(), if !ends_alone => message.map_or(Heard::NobodyLeft, Heard::Message),
         }
     }
 
     fn take(&mut self, message: Message) {
         match message {
             Message::Command(input, command, answer) => {
-                self.waiting.entry(command).or_default().push(answer);
-                self.inputs.push_back(*input);
+                self.waiting.command(command, answer);
+                self.inputs.push_back(input);
             }
             Message::Change(change, answer) => {
-                self.changing.insert(change.event, answer);
-                self.inputs.push_back(Input::Change(change));
+                self.waiting.change(change, answer);
+                self.hear_next(Input::Change(change));
             }
-            Message::Signal(input) => match *input {
-                Input::ShutDown => self.end(),
-                input => self.inputs.push_back(input),
-            },
-            Message::Trace(answer) => {
+            Message::Boundary(boundary) => self.hear_next(Input::Boundary(boundary)),
+        }
+    }
+
+    fn heed(&mut self, signal: Signal) {
+        match signal {
+            Signal::Interrupt => self.hear_next(Input::Interrupt),
+            Signal::ShutDown => self.end(),
+            Signal::SettingsChanged(trigger) => self.hear_next(Input::SettingsChanged(trigger)),
+            Signal::Trace(answer) => {
                 // Who does not wait any more needs no answer.
                 let _gone = answer.send(self.trace.iter().copied().collect());
             }
         }
     }
 
+    fn hear_next(&mut self, input: Input) {
+        self.inputs.push_back(Box::new(input));
+    }
+
+    /// Before anything else that is there for the core.
+    fn hear_first(&mut self, input: Input) {
+        self.inputs.push_front(Box::new(input));
+    }
+
     fn end(&mut self) {
         if !self.is_ending {
             self.is_ending = true;
-            self.inputs.push_back(Input::ShutDown);
+            self.hear_next(Input::ShutDown);
         }
     }
 
@@ -224,18 +233,16 @@ impl Task {
         let writing = guarded(async move { adapter.record(records).await });
         let written = timeout(self.settings.record_timeout, writing).await;
         if written != Ok(Some(Ok(()))) {
-            self.inputs.push_front(Input::JournalFailed);
+            self.hear_first(Input::JournalFailed);
             return false;
         }
         rejected.into_iter().for_each(|attempt| self.forget(attempt));
         for event in changed {
-            if let Some(answer) = self.changing.remove(&event) {
-                let _gone = answer.send(Ok(()));
-            }
+            self.waiting.changed(event);
         }
         // The core hears of it before anything that came in meanwhile.
         for attempt in about.into_iter().rev() {
-            self.inputs.push_front(Input::Recorded { attempt });
+            self.hear_first(Input::Recorded { attempt });
         }
         true
     }
@@ -267,20 +274,12 @@ impl Task {
                 let adapter = &self.adapter;
                 if catch_unwind(AssertUnwindSafe(|| adapter.apply(attempt, basis))).is_err() {
                     // The commit is durable and the context in memory is not it: only opening again mends that.
-                    self.inputs.push_front(Input::JournalFailed);
+                    self.hear_first(Input::JournalFailed);
                 }
                 self.forget(attempt);
             }
-            Effect::Reply { command, reply } => {
-                for answer in self.waiting.remove(&command).into_iter().flatten() {
-                    let _gone = answer.send(reply);
-                }
-            }
-            Effect::Refuse { change, why } => {
-                if let Some(answer) = self.changing.remove(&change.event) {
-                    let _gone = answer.send(Err(why));
-                }
-            }
+            Effect::Reply { command, reply } => self.waiting.answer(command, reply),
+            Effect::Refuse { change, why } => self.waiting.refuse(change, why),
             Effect::Decided(decision) => {
                 if self.trace.len() == TRACE {
                     self.trace.pop_front();
@@ -292,12 +291,7 @@ impl Task {
             Effect::Halt => {
                 self.stop_job(None);
                 // Answers that the core gave behind the record that failed were never sent.
-                for answer in self.waiting.drain().flat_map(|(_, answers)| answers) {
-                    let _gone = answer.send(Reply::Halted);
-                }
-                for (_, answer) in self.changing.drain() {
-                    let _gone = answer.send(Err(Refused::Halted));
-                }
+                self.waiting.halt();
                 self.is_ending = true;
             }
         }
@@ -336,7 +330,11 @@ fn attempt_of(record: &Record) -> Option<AttemptId> {
     match record {
         Record::Started(attempt) => Some(attempt.id),
         Record::Committed { attempt, .. } | Record::Rejected { attempt, .. } => Some(*attempt),
-        Record::Measured(_) | Record::Changed(_) | Record::Latched(_) => None,
+        Record::Measured(_)
+        | Record::Changed(_)
+        | Record::Rewound { .. }
+        | Record::Latched(_)
+        | Record::Answered { .. } => None,
     }
 }
 
@@ -350,6 +348,7 @@ fn rejected_of(record: &Record) -> Option<AttemptId> {
 fn change_of(record: &Record) -> Option<EventId> {
     match record {
         Record::Changed(change) => Some(change.event),
+        Record::Rewound { event, .. } => Some(*event),
         _ => None,
     }
 }

@@ -7,7 +7,9 @@ use epitome_loop::{
     AttemptId, BasisPoints, CommandId, ContextBasis, ContextMeasurement, EventId, RejectionReason,
     SharedText, Timestamp, Trigger,
 };
-use epitome_loopruntime::decision::{AttemptEnd, AttemptReason, Latch, PressureTracker, Waiter};
+use epitome_loopruntime::decision::{
+    AttemptEnd, AttemptReason, CommitStack, CoreState, Latch, PressureTracker, Waiter,
+};
 use epitome_loopruntime::landing_level;
 use thiserror::Error;
 
@@ -27,8 +29,10 @@ pub struct SessionState {
     in_force: usize,
     tracker: PressureTracker,
     latch: Latch,
+    last_refusal: Option<RejectionReason>,
     unfinished: Option<UnfinishedAttempt>,
     owed: Vec<WaiterOutcome>,
+    unlatched: Option<(AttemptEnd, AttemptReason)>,
 }
 
 /// A commit, as far as it makes a context.
@@ -141,8 +145,10 @@ impl SessionState {
             in_force: 0,
             tracker: PressureTracker::default(),
             latch: Latch::default(),
+            last_refusal: None,
             unfinished: None,
             owed: Vec::new(),
+            unlatched: None,
         }
     }
 
@@ -165,6 +171,10 @@ impl SessionState {
         if self.opened.is_none() && !matches!(record.body, RecordBody::Opened(_)) {
             return Err(ReplayFault::NotOpened);
         }
+        // What follows the end of an attempt was written with the latch, if that changed.
+        if !matches!(record.body, RecordBody::Opened(_)) {
+            self.unlatched = None;
+        }
         match &record.body {
             RecordBody::Opened(opened) => self.opened = Some(opened.clone()),
             RecordBody::Appended { first, messages } => {
@@ -183,14 +193,16 @@ impl SessionState {
             }
             RecordBody::Started(start) => self.start(start)?,
             RecordBody::Committed(committed) => self.commit(record.id, committed)?,
-            RecordBody::Rejected { attempt, .. } => {
+            RecordBody::Rejected { attempt, reason, .. } => {
                 // One that was rejected at a boundary has not begun.
                 if self.unfinished.as_ref().is_some_and(|unfinished| unfinished.attempt != *attempt) {
                     return Err(ReplayFault::Attempt);
                 }
-                self.end(false);
+                self.last_refusal = Some(*reason);
+                self.end(AttemptEnd::Refused(*reason, self.occupancy()));
             }
             RecordBody::Answered(outcome) => {
+                // Whoever joined while the attempt ran is not named where it began, and is answered all the same.
                 if *outcome != WaiterOutcome::new(outcome.attempt, outcome.command, outcome.resolved) {
                     return Err(ReplayFault::Reply);
                 }
@@ -235,6 +247,7 @@ impl SessionState {
         }
         self.move_on(event)?;
         self.require_basis(*post)?;
+        let landed = AttemptEnd::Landed(after.occupancy());
         let measured = ContextMeasurement { basis: *post, ..after.clone() };
         if let Ok((tracker, _)) = self.tracker.clone().apply(measured, self.trigger) {
             self.tracker = tracker;
@@ -250,13 +263,16 @@ impl SessionState {
             messages: self.messages,
         });
         self.in_force = self.commits.len();
-        self.end(true);
+        self.last_refusal = None;
+        self.end(landed);
         Ok(())
     }
 
-    /// The attempt is over; whoever waited is owed an answer.
-    fn end(&mut self, resolved: bool) {
-        if let Some(UnfinishedAttempt { attempt, waiters, .. }) = self.unfinished.take() {
+    /// The attempt is over: the latch learns of it, and whoever waited is owed an answer.
+    fn end(&mut self, end: AttemptEnd) {
+        if let Some(UnfinishedAttempt { attempt, reason, waiters }) = self.unfinished.take() {
+            self.unlatched = Some((end, reason));
+            let resolved = matches!(end, AttemptEnd::Landed(_));
             let owed = |waiter: &Waiter| WaiterOutcome::new(attempt, waiter.command, resolved);
             self.owed = waiters.iter().map(owed).collect();
         }
@@ -276,6 +292,11 @@ impl SessionState {
         self.move_on(event)
     }
 
+    /// How full the context was when it was last looked at.
+    fn occupancy(&self) -> BasisPoints {
+        self.tracker.measurement().map_or(BasisPoints(0), ContextMeasurement::occupancy)
+    }
+
     fn move_on(&mut self, event: EventId) -> Result<(), ReplayFault> {
         let basis = self.tracker.next_basis(event).map_err(|_| ReplayFault::NoNextBasis)?;
         self.tracker = std::mem::take(&mut self.tracker).at(basis);
@@ -286,32 +307,39 @@ impl SessionState {
         if basis == self.tracker.basis() { Ok(()) } else { Err(ReplayFault::Basis) }
     }
 
-    /// The records that end what a crash left open: the attempt is rejected as an internal fault with the detail
-    /// `crashed`, the latch learns of it, and whoever waited is answered. `id` gives each record its identity.
-    /// Nothing when nothing was left open.
+    /// The records that end what a crash left open: an attempt that had not ended is rejected as an internal fault
+    /// with the detail `crashed`, the latch learns how it ended, and whoever waited is answered. `id` gives each
+    /// record its identity. Nothing when nothing was left open.
+    ///
+    /// A loop writes the latch and the answers behind the end of an attempt, so the process may die in between. Who
+    /// joined an attempt while it ran is not on record before the answers, and is forgotten with the process.
     #[must_use]
     pub fn closing_records(&self, at: Timestamp, mut id: impl FnMut() -> EventId) -> Vec<JournalRecord> {
         let mut records = Vec::new();
         let mut write = |body| records.push(JournalRecord { id: id(), at, body });
         let owed = |outcome: &WaiterOutcome| RecordBody::Answered(*outcome);
-        let Some(UnfinishedAttempt { attempt, reason, waiters }) = &self.unfinished else {
-            self.owed.iter().map(owed).for_each(write);
-            return records;
-        };
-        let rejection = RejectionReason::Internal;
-        write(RecordBody::Rejected {
-            attempt: *attempt,
-            reason: rejection,
-            detail: Some(StableName::CRASHED),
-        });
-        let occupancy = self.tracker.measurement().map_or(BasisPoints(0), ContextMeasurement::occupancy);
-        let end = AttemptEnd::Refused(rejection, occupancy);
-        let latch = self.latch.ended(end, *reason, landing_level(self.trigger), at);
-        if latch != self.latch {
-            write(RecordBody::Latched(latch));
+        let mut ended = self.unlatched;
+        if let Some(UnfinishedAttempt { attempt, reason, .. }) = &self.unfinished {
+            let rejection = RejectionReason::Internal;
+            write(RecordBody::Rejected {
+                attempt: *attempt,
+                reason: rejection,
+                detail: Some(StableName::CRASHED),
+            });
+            ended = Some((AttemptEnd::Refused(rejection, self.occupancy()), *reason));
         }
-        for waiter in waiters.iter() {
-            write(owed(&WaiterOutcome::new(*attempt, waiter.command, false)));
+        if let Some((end, reason)) = ended {
+            let latch = self.latch.ended(end, reason, landing_level(self.trigger), at);
+            if latch != self.latch {
+                write(RecordBody::Latched(latch));
+            }
+        }
+        match &self.unfinished {
+            Some(UnfinishedAttempt { attempt, waiters, .. }) => waiters
+                .iter()
+                .map(|waiter| owed(&WaiterOutcome::new(*attempt, waiter.command, false)))
+                .for_each(write),
+            None => self.owed.iter().map(owed).for_each(write),
         }
         records
     }
@@ -381,6 +409,18 @@ impl SessionState {
     #[must_use]
     pub fn latch(&self) -> Latch {
         self.latch
+    }
+
+    /// What a decision core goes on with: exactly what it had when the last record was written, if no attempt was
+    /// under way then.
+    #[must_use]
+    pub fn core_state(&self) -> CoreState {
+        CoreState {
+            tracker: self.tracker.clone(),
+            latch: self.latch,
+            commits: CommitStack { in_force: self.in_force(), known: self.commits.len() as u64 },
+            last_refusal: self.last_refusal,
+        }
     }
 
     /// The attempt that has begun and not ended. There is one only while it runs, or when the process crashed in it.
