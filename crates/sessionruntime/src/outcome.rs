@@ -185,6 +185,9 @@ pub enum CountFailure {
     /// The counter failed.
     #[error("{0}")]
     Counter(CountError),
+    /// The count took longer than the policy allows.
+    #[error("the count took longer than the policy allows")]
+    TimedOut,
     /// The count is for another model.
     #[error("the count is for another model")]
     OtherModel,

@@ -1,0 +1,75 @@
+//! Measures the complete requests of one conversation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use epitome_loop::{
+    ContextBasis, ContextCounter, ContextMeasurement, Message, ModelKey, RawJson, Request,
+    RequestFingerprint, ResolvedLimits, TokenCount, core_json_len,
+};
+
+use crate::outcome::CountFailure;
+
+/// One request, but for the messages of the conversation, which may be these or others.
+#[derive(Clone)]
+pub(crate) struct Measuring {
+    pub(crate) counter: Arc<dyn ContextCounter>,
+    pub(crate) model: ModelKey,
+    pub(crate) limits: ResolvedLimits,
+    pub(crate) basis: ContextBasis,
+    pub(crate) request_fingerprint: RequestFingerprint,
+    pub(crate) tools: Arc<[RawJson]>,
+    pub(crate) unseen_tokens: TokenCount,
+    /// What goes out in front of the conversation, and behind it.
+    pub(crate) front: Arc<[Message]>,
+    pub(crate) back: Arc<[Message]>,
+    /// How long a count may take; without it, that is the caller's business.
+    pub(crate) count_timeout: Option<Duration>,
+}
+
+impl Measuring {
+    /// Counts the request that would carry these messages.
+    pub(crate) async fn measure(&self, messages: Arc<[Message]>) -> Result<ContextMeasurement, CountFailure> {
+        let request = Request {
+            model: self.model.clone(),
+            tools: self.tools.clone(),
+            messages: self.whole(messages),
+            unseen_tokens: self.unseen_tokens,
+        };
+        let counting = self.counter.count(&request);
+        let counted = match self.count_timeout {
+            Some(limit) => tokio::time::timeout(limit, counting).await.map_err(|_| CountFailure::TimedOut)?,
+            None => counting.await,
+        };
+        let count = counted.map_err(CountFailure::Counter)?;
+        if count.model != self.model {
+            return Err(CountFailure::OtherModel);
+        }
+        if count.quality != self.counter.capability().quality {
+            return Err(CountFailure::OtherQuality);
+        }
+        Ok(ContextMeasurement {
+            basis: self.basis,
+            model: count.model,
+            request_fingerprint: self.request_fingerprint,
+            input_tokens: count.input_tokens,
+            input_limit: self.limits.input_limit,
+            quality: count.quality,
+        })
+    }
+
+    /// The messages with what goes out around them.
+    pub(crate) fn whole(&self, messages: Arc<[Message]>) -> Arc<[Message]> {
+        if self.front.is_empty() && self.back.is_empty() {
+            return messages;
+        }
+        self.front.iter().chain(messages.iter()).chain(self.back.iter()).cloned().collect()
+    }
+
+    /// How many bytes the request takes in its core form.
+    pub(crate) fn request_bytes(&self, messages: &[Message]) -> u64 {
+        let tools = self.tools.iter().map(|tool| tool.as_str().len() as u64);
+        let messages = self.front.iter().chain(messages).chain(self.back.iter());
+        tools.chain(messages.map(core_json_len)).sum()
+    }
+}

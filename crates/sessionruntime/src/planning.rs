@@ -1,0 +1,241 @@
+//! What a compaction keeps, what it summarizes, and whether the outcome may take the place of what there was.
+
+use std::collections::BTreeSet;
+
+use epitome_loop::{
+    BasisPoints, CompactionInput, ContextMeasurement, Message, SummarySections, SummaryTooLarge,
+    TextEstimator, TokenCount, TooLargeDetail, ValidPolicy,
+};
+use epitome_loopruntime::{ConversationSummary, Landing, TailCut, Unavailable, judge_landing, landing_level};
+
+use crate::cutting::{Cutting, without_opaque};
+use crate::earlier_summary::{EarlierSummary, leading_system};
+use crate::keeping::Keeping;
+use crate::measuring::Measuring;
+use crate::outcome::RefusalReason;
+use crate::pinning::Pinned;
+use crate::room::{Room, Size};
+use crate::standing::Standing;
+
+/// A conversation that is to be compacted.
+pub(crate) struct Planning<'a> {
+    pub(crate) messages: &'a [Message],
+    pub(crate) earlier: Option<&'a EarlierSummary>,
+    pub(crate) pinned: &'a BTreeSet<usize>,
+    pub(crate) policy: &'a ValidPolicy,
+    pub(crate) estimator: &'a dyn TextEstimator,
+    pub(crate) measuring: &'a Measuring,
+}
+
+/// What a compaction would keep, and what is to be summarized. Messages are given by index, ascending.
+pub(crate) struct Plan {
+    /// Where the conversation is cut, in terms of its messages after the leading system ones.
+    pub(crate) cut: TailCut,
+    pub(crate) kept: Vec<usize>,
+    /// Of those that stay, the pinned ones and what they need.
+    pub(crate) pinned: Vec<usize>,
+    pub(crate) replaced: Vec<usize>,
+    /// Of the replaced ones, system messages that a later one supersedes.
+    pub(crate) superseded: Vec<usize>,
+    /// What the summary has to speak for.
+    pub(crate) input: CompactionInput,
+    /// An earlier summary of ours, whose message is not in the input.
+    pub(crate) previous: Option<SummarySections>,
+    /// How many bytes the request has left for the summary, where they are counted.
+    pub(crate) max_bytes: Option<usize>,
+}
+
+impl Plan {
+    /// The conversation with a summary in the place of what it replaces.
+    pub(crate) fn rebuilt(&self, messages: &[Message], summary: &ConversationSummary) -> Vec<Message> {
+        let mut rebuilt: Vec<Message> =
+            self.kept.iter().filter_map(|&at| messages.get(at).cloned()).collect();
+        rebuilt.insert(leading_system(&rebuilt), Message::user(summary.raw().clone()));
+        rebuilt
+    }
+}
+
+impl Planning<'_> {
+    /// Chooses what stays and prepares the rest for a summarizer. Counts the tails that it tries.
+    pub(crate) async fn plan(&self) -> Result<Plan, RefusalReason> {
+        let messages = self.messages;
+        let lead = leading_system(messages);
+        let body = messages.get(lead..).unwrap_or_default();
+        let derived_prefix = self.earlier.map_or(0, |earlier| earlier.messages);
+        let cutting = Cutting::new(body, derived_prefix, self.policy.keep_recent())
+            .map_err(RefusalReason::Unavailable)?;
+        let standing = Standing::of(messages, lead, self.policy.max_summary_tokens(), self.estimator);
+        let pinned = Pinned::of(messages, lead, derived_prefix, self.pinned)?;
+        let keeping = Keeping { messages, lead, standing, pinned };
+        let cut = self.choose_cut(&cutting, &keeping).await?;
+        let kept = keeping.kept(Some(cut));
+        let in_body = kept.iter().filter_map(|at| at.checked_sub(lead));
+        cutting.check_kept(in_body).map_err(RefusalReason::TailInvalid)?;
+
+        let head = keeping.to_summarize(lead..lead + cut.tail_start());
+        if !keeping.replaces_any(&head, lead + derived_prefix) {
+            return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
+        }
+        let max_bytes = self.policy.max_request_bytes().map(|limit| {
+            // Half of what is left: in a request, markup takes more bytes than in a text.
+            let left = limit.saturating_sub(self.measuring.request_bytes(&keeping.messages_at(&kept)));
+            usize::try_from(left / 2).unwrap_or(usize::MAX)
+        });
+        let (input, previous) = self.input(head, lead + derived_prefix)?;
+        Ok(Plan {
+            cut,
+            replaced: keeping.replaced(&kept),
+            superseded: keeping.standing.superseded.difference(&keeping.pinned.kept).copied().collect(),
+            pinned: keeping.pinned.kept.into_iter().collect(),
+            kept,
+            input,
+            previous,
+            max_bytes,
+        })
+    }
+
+    /// Counts the complete new request and judges it against the one that it would replace.
+    pub(crate) async fn weigh(
+        &self,
+        before: &ContextMeasurement,
+        rebuilt: Vec<Message>,
+    ) -> Result<(ContextMeasurement, Landing), RefusalReason> {
+        let is_over = |limit| self.measuring.request_bytes(&rebuilt) > limit;
+        let is_over_bytes = self.policy.max_request_bytes().is_some_and(is_over);
+        let after =
+            self.measuring.measure(rebuilt.into()).await.map_err(RefusalReason::ContextCountFailed)?;
+        let landing = judge_landing(before, &after, self.policy.trigger());
+        let landing = if is_over_bytes { landing.and(Err(TooLargeDetail::OverBytes)) } else { landing };
+        match landing {
+            Ok(landing) => Ok((after, landing)),
+            Err(detail) => {
+                Err(RefusalReason::SummaryTooLarge(SummaryTooLarge { measurement: after, detail }))
+            }
+        }
+    }
+
+    /// Chooses the largest tail, up to what the policy keeps, that leaves room for a summary of the largest
+    /// size below the level where the compaction should land. The tail is counted as it will be sent. If even
+    /// the newest exchange is too much for that, it is summarized too; only if that does not help either, a
+    /// tail that fits at all is taken, and the landing says so.
+    async fn choose_cut(
+        &self,
+        cutting: &Cutting<'_>,
+        keeping: &Keeping<'_>,
+    ) -> Result<TailCut, RefusalReason> {
+        let limit = self.room(BasisPoints::FULL_SCALE);
+        let target = self.room(landing_level(self.policy.trigger()));
+        let fixed = self.size_kept(None, keeping).await?;
+        let mut budget = cutting.wanted();
+        let mut fitting = None;
+        loop {
+            let Some(cut) = cutting.cut(budget) else {
+                // The tail holds everything: it yields until something is left to summarize.
+                if budget <= 1 {
+                    return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
+                }
+                budget /= 2;
+                continue;
+            };
+            let tail = self.size_kept(Some(cut), keeping).await?;
+            if target.holds(tail) {
+                return Ok(cut);
+            }
+            if limit.holds(tail) {
+                fitting = Some(cut);
+            }
+            if budget <= 1 {
+                break;
+            }
+            // Scale by what the last tail really took; at least halve, so that this ends soon.
+            let room = target.tokens.saturating_sub(fixed.tokens).saturating_sub(target.summary_tokens);
+            let taken = tail.tokens.saturating_sub(fixed.tokens).max(1);
+            let scaled = u128::from(budget) * u128::from(room) / u128::from(taken);
+            budget = u64::try_from(scaled).unwrap_or(u64::MAX).min(budget / 2);
+        }
+        if let Some(cut) = cutting.newest_results()
+            && target.holds(self.size_kept(Some(cut), keeping).await?)
+        {
+            return Ok(cut);
+        }
+        // The newest exchange alone may be too much for a low landing; then it is summarized with the rest.
+        let smallest = cutting.smallest();
+        let tail = self.size_kept(smallest, keeping).await?;
+        match (smallest, fitting) {
+            (Some(cut), _) if target.holds(tail) => Ok(cut),
+            (_, Some(cut)) => Ok(cut),
+            (Some(cut), None) if limit.holds(tail) => Ok(cut),
+            _ => Err(self.too_large(tail, smallest, keeping).await?),
+        }
+    }
+
+    /// Why the smallest that can be kept is too large: the pins, where it would fit without them.
+    async fn too_large(
+        &self,
+        tail: Size,
+        smallest: Option<TailCut>,
+        keeping: &Keeping<'_>,
+    ) -> Result<RefusalReason, RefusalReason> {
+        let limit = self.room(BasisPoints::FULL_SCALE);
+        let without = self.size_kept(smallest, &keeping.without_pins()).await?;
+        let (input_limit, max_summary_tokens) =
+            (self.measuring.limits.input_limit, self.policy.max_summary_tokens());
+        if !keeping.pinned.kept.is_empty() && limit.holds(without) && !limit.holds_tokens(tail) {
+            let needed = tail.tokens.saturating_add(limit.summary_tokens).saturating_add(1);
+            return Ok(RefusalReason::PinnedTooLarge {
+                pinned_tokens: TokenCount(tail.tokens.saturating_sub(without.tokens)),
+                over: TokenCount(needed.saturating_sub(limit.tokens)),
+                max_summary_tokens,
+                input_limit,
+            });
+        }
+        Ok(match self.policy.max_request_bytes() {
+            Some(max_request_bytes) if limit.holds_tokens(tail) => {
+                RefusalReason::RetainedTailOverBytes { tail_bytes: tail.bytes, max_request_bytes }
+            }
+            _ => RefusalReason::RetainedTailTooLarge {
+                tail_tokens: TokenCount(tail.tokens),
+                max_summary_tokens,
+                input_limit,
+            },
+        })
+    }
+
+    /// Measures the request without what a cut summarizes, and without a summary; without a cut, everything
+    /// but the conversation.
+    async fn size_kept(&self, cut: Option<TailCut>, keeping: &Keeping<'_>) -> Result<Size, RefusalReason> {
+        let kept = keeping.messages_at(&keeping.kept(cut));
+        let bytes = self.policy.max_request_bytes().map_or(0, |_| self.measuring.request_bytes(&kept));
+        let measured =
+            self.measuring.measure(kept.into()).await.map_err(RefusalReason::ContextCountFailed)?;
+        Ok(Size { tokens: measured.input_tokens.get(), bytes })
+    }
+
+    /// The room up to a level.
+    fn room(&self, level: BasisPoints) -> Room {
+        Room::up_to(level, &self.measuring.limits, self.policy)
+    }
+
+    /// What lies before the kept tail, for a summarizer. A user message that stays although the cut lies behind it is
+    /// summarized as well: it tells what the rest is for.
+    fn input(
+        &self,
+        head: Vec<usize>,
+        derived_until: usize,
+    ) -> Result<(CompactionInput, Option<SummarySections>), RefusalReason> {
+        let previous = self.earlier.and_then(|earlier| earlier.sections.clone());
+        // A typed earlier summary goes in as such; its message would only say the same again.
+        let first = if previous.is_some() { derived_until } else { 0 };
+        let head = head.into_iter().filter(|&at| at >= first);
+        let head = head.filter_map(|at| self.messages.get(at));
+        let input = CompactionInput::new(
+            self.measuring.basis,
+            self.measuring.model.clone(),
+            self.measuring.request_fingerprint,
+            head.map(without_opaque).collect(),
+            self.policy.max_summary_tokens(),
+        )
+        .map_err(RefusalReason::Input)?;
+        Ok((input, previous))
+    }
+}
