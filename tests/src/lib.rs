@@ -25,6 +25,8 @@ mod reference_form;
 mod scripted;
 mod second_judge;
 #[cfg(feature = "suites")]
+pub mod session_scene;
+#[cfg(feature = "suites")]
 mod vectors;
 mod wire_cases;
 mod wire_laws;

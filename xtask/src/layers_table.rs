@@ -58,7 +58,7 @@ pub(crate) const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "epitome-sessionruntime",
-        ours: Only(&["epitome-loop", "epitome-loopruntime"]),
+        ours: Only(&["epitome-loop", "epitome-loopruntime", "epitome-rig"]),
         outside: Only(&[
             "async-trait",
             "base64",
@@ -72,6 +72,10 @@ pub(crate) const LAYERS: &[Layer] = &[
             "thiserror",
             // Hustles are tasks with deadlines: this is the innermost layer that runs anything.
             "tokio",
+            // What a host watches its sessions by.
+            "tracing",
+            // Ids of what a session writes down.
+            "uuid",
         ]),
     },
     Layer {

@@ -26,7 +26,7 @@ pub use port::{
 pub use record::{
     AttemptStart, Committed, JournalRecord, MessageRange, RecordBody, SessionOpened, WaiterOutcome,
 };
-pub use restore::{RestoreError, Restored, restore, restore_through};
+pub use restore::{RestoreError, Restored, read_record, restore, restore_through};
 pub use stable_name::{StableName, StableNameError};
 pub use state::{
     CommitInForce, LiveContext, ReplayError, ReplayFault, SessionState, UnfinishedAttempt, replay,

@@ -14,6 +14,7 @@ mod pinning;
 mod planning;
 mod result;
 mod room;
+mod session;
 mod standing;
 mod unseen;
 mod wire;
@@ -32,6 +33,11 @@ pub use hustles::{
 };
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
 pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
+pub use session::{
+    AdmitError, Admitted, Appended, Clock, CompactError, CompactionReport, Delivered, FreshIds, IdSource,
+    LoopPorts, MAX_APPEND_BYTES, OpenError, RejectionReport, RequestFrame, Session, SessionError,
+    SessionEvent, SessionLimits, SessionPorts, SessionSettings, Subscription, SystemClock,
+};
 pub use unseen::{ReportedContext, unseen_by_report};
 pub use wire::{
     SummaryAnswer, WIRE_VERSION, WireError, WireFault, WirePart, decode_input, decode_output, encode_input,

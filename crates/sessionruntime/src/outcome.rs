@@ -2,7 +2,7 @@
 
 use epitome_loop::{
     CompactionInputError, ContextLimitUnknown, ContextMeasurement, CountError, InvalidSummary, PressureLevel,
-    SummarizerError, SummaryTooLarge, TokenCount, Usage,
+    RejectionReason, SummarizerError, SummaryTooLarge, TokenCount, Usage,
 };
 use epitome_loopruntime::{ConversationSummary, HistoryError, Landing, TailCut, Unavailable};
 use thiserror::Error;
@@ -144,18 +144,24 @@ impl RefusalReason {
     /// The stable name of the reason.
     #[must_use]
     pub fn as_str(&self) -> &'static str {
+        self.rejection().as_str()
+    }
+
+    /// The reason as records have it.
+    #[must_use]
+    pub fn rejection(&self) -> RejectionReason {
         match self {
-            Self::ContextLimitUnknown(_) => "context_limit_unknown",
-            Self::ContextCountFailed(_) => "context_count_failed",
+            Self::ContextLimitUnknown(_) => RejectionReason::ContextLimitUnknown,
+            Self::ContextCountFailed(_) => RejectionReason::ContextCountFailed,
             Self::Unavailable(_) | Self::Input(_) | Self::TailInvalid(_) | Self::PinInvalid { .. } => {
-                "unavailable"
+                RejectionReason::Unavailable
             }
             Self::RetainedTailTooLarge { .. }
             | Self::RetainedTailOverBytes { .. }
-            | Self::PinnedTooLarge { .. } => "retained_tail_too_large",
-            Self::ExecutionFailed(_) => "execution_failed",
-            Self::InvalidSummary(_) => "invalid_summary",
-            Self::SummaryTooLarge(_) => "summary_too_large",
+            | Self::PinnedTooLarge { .. } => RejectionReason::RetainedTailTooLarge,
+            Self::ExecutionFailed(_) => RejectionReason::ExecutionFailed,
+            Self::InvalidSummary(_) => RejectionReason::InvalidSummary,
+            Self::SummaryTooLarge(_) => RejectionReason::SummaryTooLarge,
         }
     }
 

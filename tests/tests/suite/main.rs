@@ -16,6 +16,7 @@ mod no_leak;
 mod policy_docs;
 mod rig_docs;
 mod session_laws;
+mod session_live;
 mod summary_corpus;
 mod summary_laws;
 mod wire_document;

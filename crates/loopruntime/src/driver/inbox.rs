@@ -30,6 +30,8 @@ pub(super) enum Message {
     Change(Change, oneshot::Sender<Result<(), Refused>>),
     /// The agent is between two steps or turns. Nobody waits.
     Boundary(Boundary),
+    /// This, and a boundary right behind it.
+    AtBoundary(Box<Message>),
 }
 
 /// The end at which things go in. When the last one is gone, the loop learns of it.

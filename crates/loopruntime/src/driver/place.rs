@@ -18,6 +18,7 @@ use crate::decision::{Boundary, Change, Input, Refused, Reply, Waiter};
 pub struct Place<'a> {
     inbox: &'a Inbox,
     permit: SemaphorePermit<'a>,
+    is_boundary: bool,
 }
 
 impl fmt::Debug for Place<'_> {
@@ -36,7 +37,13 @@ pub struct Answer<T>(oneshot::Receiver<T>);
 impl<'a> Place<'a> {
     /// Waits for a place.
     pub(super) async fn reserve(inbox: &'a Inbox) -> Result<Self, DriverClosed> {
-        Ok(Self { inbox, permit: inbox.place().await? })
+        Ok(Self { inbox, permit: inbox.place().await?, is_boundary: false })
+    }
+
+    /// What is sent from here is heard at a boundary: an attempt that waits for one begins right behind it.
+    #[must_use]
+    pub fn at_boundary(self) -> Self {
+        Self { is_boundary: true, ..self }
     }
 
     pub(super) fn boundary(self, boundary: Boundary) -> Result<(), DriverClosed> {
@@ -70,8 +77,10 @@ impl<'a> Place<'a> {
 
     fn send<T>(self, message: impl FnOnce(oneshot::Sender<T>) -> Message) -> Answer<T> {
         let (answer, answered) = oneshot::channel();
+        let message = message(answer);
+        let message = if self.is_boundary { Message::AtBoundary(Box::new(message)) } else { message };
         // What is not heard is dropped, and whoever waits is told so by that.
-        let _closed = self.inbox.send(self.permit, message(answer));
+        let _closed = self.inbox.send(self.permit, message);
         Answer(answered)
     }
 }

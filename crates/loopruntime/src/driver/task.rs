@@ -14,7 +14,7 @@ use super::adapter::LoopAdapter;
 use super::handle::LoopHandle;
 use super::inbox::{Ear, Message, Signal, inbox};
 use super::waiting::Waiting;
-use crate::decision::{Decision, DecisionCore, Effect, Input, Record};
+use crate::decision::{Boundary, Decision, DecisionCore, Effect, Input, Record};
 
 /// So many decisions can be asked for afterwards.
 const TRACE: usize = 64;
@@ -161,6 +161,10 @@ impl Task {
                 self.hear_next(Input::Change(change));
             }
             Message::Boundary(boundary) => self.hear_next(Input::Boundary(boundary)),
+            Message::AtBoundary(message) => {
+                self.take(*message);
+                self.hear_next(Input::Boundary(Boundary::Step));
+            }
         }
     }
 

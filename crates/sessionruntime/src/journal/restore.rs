@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::codec::decode_without_media;
 use super::{
-    BlobDigest, CodecError, CodecFault, Journal, JournalError, JournalRecord, MessageRange, PageLimit,
-    RecordBody, ReplayError, Sequence, SessionState, StoredRecord, decode_record,
+    BlobDigest, CodecError, CodecFault, Journal, JournalError, JournalRecord, LiveContext, MessageRange,
+    PageLimit, RecordBody, ReplayError, Sequence, SessionState, StoredRecord, decode_record,
 };
 
 /// A session as its journal leaves it.
@@ -81,7 +81,7 @@ pub async fn restore_through(
             };
         }
         for stored in page.records.iter().filter(|stored| stored.sequence <= last) {
-            let record = read_whole(journal, session, stored).await?;
+            let record = read_record(journal, session, stored).await?;
             restored.state = restored.state.apply(stored.sequence, &record)?;
             if let RecordBody::Appended { messages, .. } = record.body {
                 restored.messages.extend(messages.iter().cloned());
@@ -96,7 +96,10 @@ pub async fn restore_through(
 }
 
 /// Reads a record and the media that it refers to.
-async fn read_whole(
+///
+/// # Errors
+/// [`RestoreError`] when it cannot be read.
+pub async fn read_record(
     journal: &dyn Journal,
     session: SessionId,
     stored: &StoredRecord,
@@ -130,5 +133,14 @@ impl Restored {
             let bound = |number| usize::try_from(number).unwrap_or(usize::MAX);
             self.messages.get(bound(range.first)..bound(range.end)).unwrap_or_default()
         })
+    }
+
+    /// The messages of a context of this session, the summary among them as the user's.
+    #[must_use]
+    pub fn context_messages(&self, context: &LiveContext) -> Vec<Message> {
+        let LiveContext { leading, summary, rest } = context;
+        let summary = summary.iter().map(|summary| Message::user(summary.clone()));
+        let leading = self.messages_in(leading).cloned();
+        leading.chain(summary).chain(self.messages_in(rest).cloned()).collect()
     }
 }

@@ -1,0 +1,260 @@
+//! Does what the loop decides: writes records, has summaries made and requests counted, and puts outcomes in place.
+
+use std::sync::{Arc, Weak};
+
+use async_trait::async_trait;
+use epitome_loop::{AttemptId, CommandId, ContextBasis, Message, RejectionReason, Timestamp};
+use epitome_loopruntime::decision::{
+    Attempt, Change, ChangeKind, Decision, Record, Refused, Replacement, Reply,
+};
+use epitome_loopruntime::driver::{LoopAdapter, RecordFailed};
+
+use super::attempt::{self, AttemptWork};
+use super::event::SessionEvent;
+use super::live::{Live, Shared};
+use super::report::{AttemptReport, RejectionReport};
+use crate::journal::{
+    Acknowledged, AttemptStart, JournalRecord, RecordBody, SessionState, WaiterOutcome, encode_record,
+    restore,
+};
+use crate::{AuditFailed, HustleAudit, HustleRecord};
+
+/// The adapter of one session.
+pub(super) struct SessionAdapter(pub(super) Arc<Shared>);
+
+/// Records that are to be written together.
+struct Batch {
+    records: Vec<JournalRecord>,
+    /// Whether the context goes back or forth, so that its messages must be fetched.
+    rewinds: bool,
+}
+
+#[async_trait]
+impl LoopAdapter for SessionAdapter {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    async fn record(&self, records: Vec<Record>) -> Result<(), RecordFailed> {
+        let shared = &self.0;
+        let batch = self.batch(records)?;
+        // What goes back in time must be readable before it is written that it did.
+        let rewound = if batch.rewinds { Some(self.rewound(&batch.records).await?) } else { None };
+        let encoded = batch.records.iter().map(encode_record).collect::<Result<Vec<_>, _>>();
+        let encoded = encoded.map_err(|_| RecordFailed)?;
+        let acknowledged = shared.journal.append(&shared.lease, encoded).await.map_err(|error| {
+            tracing::error!(
+                target: "epitome::session", session = %shared.session(), error = %error, "journal failed"
+            );
+            RecordFailed
+        })?;
+        self.fold(batch.records, &acknowledged, rewound)
+    }
+
+    async fn summarize(&self, attempt: AttemptId, basis: ContextBasis) -> Result<(), RejectionReason> {
+        attempt::summarize(&self.0, attempt, basis).await
+    }
+
+    async fn count(&self, attempt: AttemptId) -> Result<Replacement, RejectionReason> {
+        attempt::count(&self.0, attempt).await
+    }
+
+    fn apply(&self, attempt: AttemptId, basis: ContextBasis) {
+        let mut live = self.0.live();
+        let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
+        if let Some(counted) = work.and_then(AttemptWork::counted).cloned() {
+            live.messages.clone_from(&counted.rebuilt);
+            live.basis = basis;
+        }
+    }
+
+    fn forget(&self, attempt: AttemptId) {
+        self.0.live().forget(attempt);
+    }
+
+    fn decided(&self, decision: Decision) {
+        tracing::debug!(
+            target: "epitome::session",
+            session = %self.0.session(),
+            occupancy = decision.reading.occupancy.get(),
+            rule = ?decision.rule,
+            "request decided"
+        );
+        let live = self.0.live();
+        live.feed.tell(live.state.last(), || SessionEvent::Decided(decision));
+    }
+
+    fn answered(&self, command: CommandId, _reply: &Reply) {
+        self.0.live().instructions.remove(&command);
+    }
+
+    fn refused(&self, change: &Change, _why: Refused) {
+        self.0.live().appends.remove(&change.event);
+    }
+}
+
+impl SessionAdapter {
+    /// The records as the journal takes them.
+    fn batch(&self, records: Vec<Record>) -> Result<Batch, RecordFailed> {
+        let at = self.0.now();
+        let mut live = self.0.live();
+        let mut batch = Batch { records: Vec::with_capacity(records.len() + 1), rewinds: false };
+        if let Some(opened) = live.opened.take() {
+            batch.records.push(JournalRecord { id: self.0.event(), at, body: RecordBody::Opened(opened) });
+        }
+        let mut next = live.state.messages();
+        let mut in_force_before = live.state.in_force();
+        for record in records {
+            let (id, body) = match record {
+                Record::Measured(measurement) => (None, RecordBody::Measured(measurement)),
+                Record::Changed(Change { event, kind: ChangeKind::Append }) => {
+                    let messages = live.appends.remove(&event).ok_or(RecordFailed)?;
+                    let first = next;
+                    next = next.saturating_add(messages.len() as u64);
+                    (Some(event), RecordBody::Appended { first, messages })
+                }
+                // A rewind is written down as what it comes to.
+                Record::Changed(Change { kind: ChangeKind::Rewind(_), .. }) => return Err(RecordFailed),
+                Record::Rewound { event, in_force } => {
+                    batch.rewinds = true;
+                    let is_back = in_force < std::mem::replace(&mut in_force_before, in_force);
+                    let undone = RecordBody::Undone { in_force };
+                    (Some(event), if is_back { undone } else { RecordBody::Redone { in_force } })
+                }
+                Record::Started(attempt) => (None, started(&mut live, attempt)?),
+                Record::Committed { attempt, basis, landing: _ } => {
+                    let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
+                    let counted = work.and_then(AttemptWork::counted).ok_or(RecordFailed)?;
+                    let committed = RecordBody::Committed(Box::new(counted.committed(attempt, basis)));
+                    (Some(basis.through_event_id), committed)
+                }
+                Record::Rejected { attempt, reason } => {
+                    let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
+                    let detail = work.and_then(|work| work.detail(reason));
+                    (None, RecordBody::Rejected { attempt, reason, detail })
+                }
+                Record::Answered { attempt, command, resolved } => {
+                    (None, RecordBody::Answered(WaiterOutcome::new(attempt, command, resolved)))
+                }
+                Record::Latched(latch) => (None, RecordBody::Latched(latch)),
+            };
+            let id = id.unwrap_or_else(|| self.0.event());
+            batch.records.push(JournalRecord { id, at, body });
+        }
+        Ok(batch)
+    }
+
+    /// The messages of the context that these records lead to.
+    async fn rewound(&self, records: &[JournalRecord]) -> Result<Vec<Message>, RecordFailed> {
+        let (state, trigger) = {
+            let live = self.0.live();
+            (live.state.clone(), live.binding.trigger())
+        };
+        let first = state.last().saturating_add(1);
+        let after = (first..).zip(records).try_fold(state, |state, (at, record)| state.apply(at, record));
+        let context = after.map_err(|_| RecordFailed)?.context();
+        let mut restored =
+            restore(&*self.0.journal, self.0.session(), trigger).await.map_err(|_| RecordFailed)?;
+        for record in records {
+            if let RecordBody::Appended { messages, .. } = &record.body {
+                restored.messages.extend(messages.iter().cloned());
+            }
+        }
+        Ok(restored.context_messages(&context))
+    }
+
+    /// Takes what is durable into the live state, and tells it.
+    fn fold(
+        &self,
+        records: Vec<JournalRecord>,
+        acknowledged: &[Acknowledged],
+        rewound: Option<Vec<Message>>,
+    ) -> Result<(), RecordFailed> {
+        let mut live = self.0.live();
+        for (record, Acknowledged { sequence, .. }) in records.into_iter().zip(acknowledged) {
+            let level = live.state.tracker().level();
+            let trigger = live.binding.trigger();
+            let state = std::mem::replace(&mut live.state, SessionState::new(trigger));
+            live.state = state.apply(*sequence, &record).map_err(|error| {
+                tracing::error!(
+                    target: "epitome::session", session = %self.0.session(), error = %error, "record does not follow"
+                );
+                RecordFailed
+            })?;
+            self.take_in(&mut live, &record);
+            tracing::info!(
+                target: "epitome::session",
+                session = %self.0.session(),
+                sequence = *sequence,
+                kind = record.body.kind(),
+                revision = live.state.basis().revision.0,
+                "recorded"
+            );
+            let record = Arc::new(record);
+            live.feed.tell(*sequence, || SessionEvent::Recorded { sequence: *sequence, record });
+            let current = live.state.tracker().level();
+            if current != level {
+                let measurement = live.state.tracker().measurement();
+                let occupancy = measurement.map_or_else(Default::default, |measured| measured.occupancy());
+                live.feed.tell(*sequence, || SessionEvent::LevelChanged {
+                    previous: level,
+                    current,
+                    occupancy,
+                });
+            }
+        }
+        if let Some(messages) = rewound {
+            live.messages = messages;
+            live.basis = live.state.basis();
+        }
+        Ok(())
+    }
+
+    fn take_in(&self, live: &mut Live, record: &JournalRecord) {
+        match &record.body {
+            RecordBody::Appended { messages, .. } => {
+                live.messages.extend(messages.iter().cloned());
+                live.basis = live.state.basis();
+            }
+            RecordBody::Committed(committed) => {
+                let attempt = committed.attempt;
+                let counted = live.attempt.as_ref().and_then(AttemptWork::counted).cloned();
+                let report = counted.map(|counted| counted.report(attempt, committed.post));
+                live.newest_attempt = report.map(Box::new).map(AttemptReport::Committed);
+            }
+            RecordBody::Rejected { attempt, reason, detail } => {
+                let report = RejectionReport { attempt: *attempt, reason: *reason, detail: detail.clone() };
+                live.newest_attempt = Some(AttemptReport::Rejected(report));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn started(live: &mut Live, attempt: Attempt) -> Result<RecordBody, RecordFailed> {
+    let Attempt { id, reason, basis, waiters, .. } = attempt;
+    let basis = basis.ok_or(RecordFailed)?;
+    live.attempt = Some(AttemptWork::new(id, waiters.clone()));
+    Ok(RecordBody::Started(AttemptStart { attempt: id, reason, basis, waiters: waiters.into() }))
+}
+
+/// Passes the records of hustles on to the subscribers. What they say about the conversation is in the journal already.
+pub(super) struct Audit(pub(super) Weak<Shared>);
+
+#[async_trait]
+impl HustleAudit for Audit {
+    async fn record(&self, record: HustleRecord) -> Result<(), AuditFailed> {
+        if let Some(shared) = self.0.upgrade() {
+            tracing::debug!(
+                target: "epitome::session",
+                session = %shared.session(),
+                run = %record.run,
+                event = ?record.event,
+                "hustle"
+            );
+            let live = shared.live();
+            live.feed.tell(live.state.last(), || SessionEvent::Hustle(record));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! Leave to send a request.
+
+use std::sync::Arc;
+
+use epitome_loop::{ContextMeasurement, Message, PressureLevel, RejectionReason, ValidPolicy};
+use epitome_loopruntime::decision::{Reply, Waiter};
+use tracing::Instrument as _;
+
+use super::error::{AdmitError, SessionError};
+use super::frame::{Framed, RequestFrame};
+use super::handle::{Session, ended};
+use super::live::Snapshot;
+use super::report::{AttemptReport, CompactionReport, RejectionReport};
+use crate::measuring::Measuring;
+
+/// So often is a request measured again because the conversation changed meanwhile.
+const MOST_ROUNDS: u32 = 64;
+
+/// A request may be sent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admitted {
+    /// The messages to send: the system prompt of the frame, the conversation, and the frame's tail.
+    pub messages: Arc<[Message]>,
+    /// What the request takes; `None` when the loop's context is left to itself.
+    pub measurement: Option<ContextMeasurement>,
+    /// How pressing it is.
+    pub level: PressureLevel,
+    /// The newest compaction that took effect before this leave was given.
+    pub compacted: Option<CompactionReport>,
+    /// The newest attempt that was refused before this leave was given. The request goes out unchanged by it.
+    pub refused: Option<RejectionReport>,
+}
+
+impl Session {
+    /// Asks for leave to send a request: measures it complete, compacts first if the policy says so, and gives the
+    /// messages to send.
+    ///
+    /// The context does not change between the measurement and the answer; whatever is appended later belongs to the
+    /// next request.
+    ///
+    /// # Errors
+    /// [`AdmitError`]; the conversation is what it was, but for a compaction that took effect.
+    pub async fn admit(&self, frame: RequestFrame) -> Result<Admitted, AdmitError> {
+        let span = tracing::debug_span!(target: "epitome::session", "admit", session = %self.id());
+        self.admit_within(frame).instrument(span).await
+    }
+
+    async fn admit_within(&self, frame: RequestFrame) -> Result<Admitted, AdmitError> {
+        let (mut compacted, mut refused) = (None, None);
+        self.take_frame(frame)?;
+        for _ in 0..MOST_ROUNDS {
+            let context = self.shared.live().snapshot();
+            if context.messages.is_empty() {
+                return Err(AdmitError::Empty);
+            }
+            let measuring = context.binding.measuring(&context.framed, context.basis);
+            let Some(measuring) = measuring.map_err(AdmitError::Fingerprint)? else {
+                let messages = whole(&context);
+                return Ok(self.leave(Admitted {
+                    messages,
+                    measurement: None,
+                    level: PressureLevel::Unknown,
+                    compacted,
+                    refused,
+                }));
+            };
+            let measurement =
+                measuring.measure(Arc::clone(&context.messages)).await.map_err(AdmitError::Count)?;
+            let is_over_bytes = is_over_bytes(&measuring, &context);
+            match self.ask(measurement.clone(), is_over_bytes).await? {
+                Reply::Committed(attempt) => {
+                    if let Some(AttemptReport::Committed(report)) = self.report_of(attempt) {
+                        compacted = Some(*report);
+                    }
+                }
+                Reply::Rejected(attempt, reason) => refused = Some(self.rejection(attempt, reason)),
+                Reply::NotAdmitted(RejectionReason::StaleBasis) => {}
+                Reply::NotAdmitted(RejectionReason::ShuttingDown) => {
+                    return Err(SessionError::Ended.into());
+                }
+                Reply::NotAdmitted(reason) => return Err(AdmitError::NotAdmitted(reason)),
+                Reply::Halted => return Err(SessionError::Halted.into()),
+                // A context that is only watched goes out however full it is.
+                Reply::ContextLimit { exhausted, retry_after, refused }
+                    if context.binding.policy().is_some() =>
+                {
+                    let measurement = Box::new(measurement);
+                    return Err(AdmitError::ContextLimit { measurement, exhausted, retry_after, refused });
+                }
+                Reply::Send | Reply::ContextLimit { .. } => {
+                    let level = self.shared.live().state.tracker().level();
+                    return Ok(self.leave(Admitted {
+                        messages: measuring.whole(context.messages),
+                        measurement: Some(measurement),
+                        level,
+                        compacted,
+                        refused,
+                    }));
+                }
+            }
+        }
+        Err(AdmitError::Unsettled { rounds: MOST_ROUNDS })
+    }
+
+    fn take_frame(&self, frame: RequestFrame) -> Result<(), AdmitError> {
+        if self.shared.live().framed.frame == frame {
+            return Ok(());
+        }
+        let framed = Framed::new(frame).map_err(AdmitError::Fingerprint)?;
+        self.shared.live().framed = Arc::new(framed);
+        Ok(())
+    }
+
+    async fn ask(&self, measurement: ContextMeasurement, is_over_bytes: bool) -> Result<Reply, SessionError> {
+        let place = self.agent_loop.place().await.map_err(ended)?;
+        let waiter = Waiter { created_at: self.shared.now(), command: self.shared.command() };
+        place.admit(waiter, self.shared.attempt(), measurement, is_over_bytes).await.map_err(ended)
+    }
+
+    fn leave(&self, admitted: Admitted) -> Admitted {
+        self.shared.live().is_request_under_way = true;
+        admitted
+    }
+}
+
+fn is_over_bytes(measuring: &Measuring, context: &Snapshot) -> bool {
+    let limit = context.binding.policy().and_then(ValidPolicy::max_request_bytes);
+    limit.is_some_and(|limit| measuring.request_bytes(&context.messages) > limit)
+}
+
+/// The messages of a request that nobody measures.
+fn whole(context: &Snapshot) -> Arc<[Message]> {
+    let Snapshot { messages, framed, .. } = context;
+    framed.front.iter().chain(messages.iter()).chain(framed.back.iter()).cloned().collect()
+}

@@ -1,0 +1,367 @@
+//! The work of one attempt: plan, summarize, rebuild, count.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome_loop::{
+    AttemptId, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason, SharedText, TokenCount,
+    Usage,
+};
+use epitome_loopruntime::decision::{Replacement, Waiter};
+use epitome_loopruntime::{ConversationSummary, Landing};
+
+use super::live::{Live, Shared, Snapshot, numbers};
+use super::report::CompactionReport;
+use crate::hustles::AdmissionError;
+use crate::journal::{Committed, MessageRange, StableName};
+use crate::measuring::Measuring;
+use crate::outcome::{CountFailure, RefusalReason};
+use crate::planning::{Plan, Planning};
+use crate::{
+    FinalizationFailed, HustleAudit, HustleController, HustleFinalizer, HustleInput, HustleOutcome,
+    HustleRequest, HustleSummary, HustleValue, RegisteredHustle, SummaryTask, compaction_rejection,
+    leading_system,
+};
+
+/// What is kept for an attempt while it runs.
+pub(super) struct AttemptWork {
+    pub(super) attempt: AttemptId,
+    waiters: Vec<Waiter>,
+    summarized: Option<Arc<Summarized>>,
+    counted: Option<Arc<Counted>>,
+    refusal: Option<AttemptRefused>,
+}
+
+/// An attempt comes to nothing.
+#[derive(Clone, Debug)]
+pub(super) struct AttemptRefused {
+    pub(super) reason: RejectionReason,
+    pub(super) detail: Option<StableName>,
+}
+
+/// A summary that is proven, and what it was made of.
+struct Summarized {
+    context: Snapshot,
+    numbers: Vec<Option<u64>>,
+    measuring: Measuring,
+    before: ContextMeasurement,
+    plan: Plan,
+    summary: ConversationSummary,
+    summary_tokens: TokenCount,
+    left_out: [u64; 5],
+    usage: Option<Usage>,
+}
+
+/// A compaction that may be committed.
+pub(super) struct Counted {
+    pub(super) rebuilt: Vec<Message>,
+    event: EventId,
+    retained: Arc<[MessageRange]>,
+    leading: u64,
+    after: ContextMeasurement,
+    landing: Landing,
+    summarized: Arc<Summarized>,
+}
+
+impl AttemptWork {
+    pub(super) fn new(attempt: AttemptId, waiters: Vec<Waiter>) -> Self {
+        Self { attempt, waiters, summarized: None, counted: None, refusal: None }
+    }
+
+    pub(super) fn counted(&self) -> Option<&Arc<Counted>> {
+        self.counted.as_ref()
+    }
+
+    /// The finer cause of its refusal, if it is refused for this reason.
+    pub(super) fn detail(&self, reason: RejectionReason) -> Option<StableName> {
+        self.refusal.as_ref().filter(|refusal| refusal.reason == reason)?.detail.clone()
+    }
+}
+
+impl Counted {
+    /// The record of the commit.
+    pub(super) fn committed(&self, attempt: AttemptId, post: ContextBasis) -> Committed {
+        let Summarized { before, summary, summary_tokens, usage, .. } = &*self.summarized;
+        Committed {
+            attempt,
+            basis: before.basis,
+            post,
+            summary: summary.raw().clone(),
+            retained: Arc::clone(&self.retained),
+            leading: self.leading,
+            before: before.clone(),
+            after: self.after.clone(),
+            summary_tokens: *summary_tokens,
+            landing: self.landing,
+            usage: *usage,
+            cost_micro_usd: None,
+            repairs: Arc::default(),
+            degraded: None,
+        }
+    }
+
+    pub(super) fn report(&self, attempt: AttemptId, basis: ContextBasis) -> CompactionReport {
+        let Summarized { before, plan, summary_tokens, left_out, usage, .. } = &*self.summarized;
+        CompactionReport {
+            attempt,
+            basis,
+            before: before.clone(),
+            after: self.after.clone(),
+            landing: self.landing,
+            replaced: plan.replaced.len() as u64,
+            kept: plan.kept.len() as u64,
+            summary_tokens: *summary_tokens,
+            left_out: *left_out,
+            usage: *usage,
+        }
+    }
+}
+
+/// Makes a proven summary of what the attempt replaces.
+pub(super) async fn summarize(
+    shared: &Arc<Shared>,
+    attempt: AttemptId,
+    basis: ContextBasis,
+) -> Result<(), RejectionReason> {
+    let outcome = try_to_summarize(shared, attempt, basis).await.map(Arc::new);
+    keep(shared, attempt, outcome, |work, summarized| work.summarized = Some(summarized))
+}
+
+/// Counts the complete request with the summary.
+pub(super) async fn count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Replacement, RejectionReason> {
+    let counted = try_to_count(shared, attempt).await.map(Arc::new);
+    let replacement = counted.as_ref().ok().map(|counted| Replacement {
+        before: counted.summarized.before.clone(),
+        after: counted.after.clone(),
+        event: counted.event,
+    });
+    keep(shared, attempt, counted, |work, counted| work.counted = Some(counted))?;
+    replacement.ok_or(RejectionReason::Internal)
+}
+
+/// Keeps an outcome with its attempt, or why there is none. An attempt that is over meanwhile keeps nothing.
+fn keep<T>(
+    shared: &Shared,
+    attempt: AttemptId,
+    outcome: Result<T, AttemptRefused>,
+    put: impl FnOnce(&mut AttemptWork, T),
+) -> Result<(), RejectionReason> {
+    let mut live = shared.live();
+    let work = live.attempt.as_mut().filter(|work| work.attempt == attempt);
+    match (outcome, work) {
+        (Ok(outcome), Some(work)) => {
+            put(work, outcome);
+            Ok(())
+        }
+        (Ok(_), None) => Err(RejectionReason::Internal),
+        (Err(refused), work) => {
+            let reason = refused.reason;
+            if let Some(work) = work {
+                work.refusal = Some(refused);
+            }
+            Err(reason)
+        }
+    }
+}
+
+async fn try_to_summarize(
+    shared: &Arc<Shared>,
+    attempt: AttemptId,
+    basis: ContextBasis,
+) -> Result<Summarized, AttemptRefused> {
+    let (context, earlier, numbers, instructions) = {
+        let live = shared.live();
+        let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
+        let waiters = work.map(|work| work.waiters.as_slice()).unwrap_or_default();
+        (live.snapshot(), live.earlier(), numbers(&live.state.context()), instructions(&live, waiters))
+    };
+    if context.basis != basis || numbers.len() != context.messages.len() {
+        return Err(refused(RejectionReason::StaleBasis, None));
+    }
+    let binding = Arc::clone(&context.binding);
+    let Some(policy) = binding.policy() else {
+        return Err(refused(RejectionReason::Unavailable, Some("no_policy")));
+    };
+    let measuring = measuring_of(&context)?;
+    let before = match measured_already(shared, &measuring) {
+        Some(before) => before,
+        None => measuring.measure(Arc::clone(&context.messages)).await.map_err(count_failed)?,
+    };
+    let planning = Planning {
+        messages: &context.messages,
+        earlier: earlier.as_ref(),
+        // A session keeps nothing verbatim but what its policy says.
+        pinned: &BTreeSet::new(),
+        policy,
+        estimator: &*binding.ports.estimator,
+        measuring: &measuring,
+    };
+    let plan = planning.plan().await.map_err(AttemptRefused::from)?;
+    let task = SummaryTask {
+        attempt: (&plan.input).into(),
+        input: plan.input.clone(),
+        previous: plan.previous.clone(),
+        instructions,
+        max_bytes: plan.max_bytes,
+        estimator: Arc::clone(&binding.ports.estimator),
+    };
+    let request = HustleRequest {
+        run: attempt,
+        hustle: policy.hustle().clone(),
+        input: HustleInput::Summary(Box::new(task)),
+        validator: None,
+        finalizer: Box::new(AwaitedByTheLoop),
+    };
+    let run = lanes(shared, &context)?.submit(request).map_err(AttemptRefused::from)?;
+    let HustleSummary { proven, usage, is_estimated, left_out } = match run.outcome().await.result {
+        Ok(HustleValue::Summary(summary)) => *summary,
+        Ok(HustleValue::Bytes(_)) => return Err(refused(RejectionReason::Internal, None)),
+        Err(failure) => {
+            let detail = failure.cause.as_ref().and_then(crate::translate_failure);
+            let detail = detail.map_or(failure.stage.as_str(), |invalid| invalid.reason.as_str());
+            return Err(refused(compaction_rejection(&failure), Some(detail)));
+        }
+    };
+    let summary_tokens = binding.ports.estimator.estimate(proven.summary.raw());
+    Ok(Summarized {
+        numbers,
+        measuring,
+        before,
+        plan,
+        summary: proven.summary,
+        summary_tokens,
+        left_out,
+        usage: (!is_estimated).then_some(usage),
+        context,
+    })
+}
+
+async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counted, AttemptRefused> {
+    let (summarized, now) = {
+        let live = shared.live();
+        let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
+        (work.and_then(|work| work.summarized.clone()), live.snapshot())
+    };
+    let Some(summarized) = summarized else { return Err(refused(RejectionReason::Internal, None)) };
+    let Summarized { context, measuring, before, plan, summary, numbers, .. } = &*summarized;
+    // Model, context and everything that goes around it must be what they were when the summary was made.
+    let is_same = |now: &Measuring| {
+        (now.basis, &now.model, now.request_fingerprint)
+            == (measuring.basis, &measuring.model, measuring.request_fingerprint)
+    };
+    if !is_same(&measuring_of(&now)?) {
+        return Err(refused(RejectionReason::StaleBasis, None));
+    }
+    let Some(policy) = context.binding.policy() else {
+        return Err(refused(RejectionReason::Unavailable, Some("no_policy")));
+    };
+    let rebuilt = plan.rebuilt(&context.messages, summary);
+    let planning = Planning {
+        messages: &context.messages,
+        earlier: None,
+        pinned: &BTreeSet::new(),
+        policy,
+        estimator: &*context.binding.ports.estimator,
+        measuring,
+    };
+    let (after, landing) = planning.weigh(before, rebuilt.clone()).await.map_err(AttemptRefused::from)?;
+    let kept: Option<Vec<u64>> = plan.kept.iter().map(|&at| numbers.get(at).copied().flatten()).collect();
+    // An earlier summary has no number, and the plan never keeps it.
+    let kept = kept.ok_or_else(|| refused(RejectionReason::Internal, None))?;
+    let leading = leading_system(&rebuilt) as u64;
+    Ok(Counted {
+        event: shared.event(),
+        retained: MessageRange::of_numbers(kept).into(),
+        leading,
+        after,
+        landing,
+        rebuilt,
+        summarized: Arc::clone(&summarized),
+    })
+}
+
+/// What was asked for along with the compaction, in the order of the commands.
+fn instructions(live: &Live, waiters: &[Waiter]) -> Option<SharedText> {
+    let texts: Vec<&SharedText> =
+        waiters.iter().filter_map(|waiter| live.instructions.get(&waiter.command)).collect();
+    match *texts.as_slice() {
+        [] => None,
+        [text] => Some(text.clone()),
+        _ => Some(texts.iter().map(|text| text.as_str()).collect::<Vec<_>>().join("\n\n").into()),
+    }
+}
+
+fn measuring_of(context: &Snapshot) -> Result<Measuring, AttemptRefused> {
+    match context.binding.measuring(&context.framed, context.basis) {
+        Ok(Some(measuring)) => Ok(measuring),
+        Ok(None) => Err(refused(RejectionReason::Unavailable, Some("no_policy"))),
+        Err(_) => Err(refused(RejectionReason::ContextCountFailed, Some("no_fingerprint"))),
+    }
+}
+
+/// The newest measurement, if it is of this very request.
+fn measured_already(shared: &Shared, measuring: &Measuring) -> Option<ContextMeasurement> {
+    let live = shared.live();
+    let measured = live.state.tracker().measurement()?;
+    let is_same =
+        measured.basis == measuring.basis && measured.request_fingerprint == measuring.request_fingerprint;
+    is_same.then(|| measured.clone())
+}
+
+/// The lanes of the session, made when they are first needed.
+fn lanes(shared: &Arc<Shared>, context: &Snapshot) -> Result<HustleController, AttemptRefused> {
+    let mut live = shared.live();
+    if let Some(lanes) = &live.lanes {
+        return Ok(lanes.clone());
+    }
+    let unavailable = || refused(RejectionReason::Unavailable, Some("no_worker"));
+    let binding = &context.binding;
+    let compaction = binding.bound.compaction().ok_or_else(unavailable)?;
+    let worker = binding.ports.worker.clone().ok_or_else(unavailable)?;
+    let hustle = RegisteredHustle { definition: Arc::clone(compaction.hustle), worker };
+    let audit: Arc<dyn HustleAudit> = Arc::new(super::adapter::Audit(Arc::downgrade(shared)));
+    let lanes = HustleController::new(shared.runtime.clone(), *compaction.limits, [hustle], audit);
+    let lanes = lanes.map_err(|_| refused(RejectionReason::Internal, None))?;
+    live.lanes = Some(lanes.clone());
+    Ok(lanes)
+}
+
+/// The loop waits for the outcome itself, and what it does with it is its own business.
+struct AwaitedByTheLoop;
+
+#[async_trait]
+impl HustleFinalizer for AwaitedByTheLoop {
+    async fn finalize(self: Box<Self>, _outcome: HustleOutcome) -> Result<(), FinalizationFailed> {
+        Ok(())
+    }
+}
+
+fn refused(reason: RejectionReason, detail: Option<&'static str>) -> AttemptRefused {
+    AttemptRefused { reason, detail: detail.and_then(|name| StableName::new(name).ok()) }
+}
+
+fn count_failed(failure: CountFailure) -> AttemptRefused {
+    RefusalReason::ContextCountFailed(failure).into()
+}
+
+impl From<RefusalReason> for AttemptRefused {
+    fn from(reason: RefusalReason) -> Self {
+        refused(reason.rejection(), reason.detail())
+    }
+}
+
+impl From<AdmissionError> for AttemptRefused {
+    fn from(error: AdmissionError) -> Self {
+        let (reason, detail) = match error {
+            AdmissionError::Poisoned => (RejectionReason::Unavailable, "lanes_poisoned"),
+            AdmissionError::Closed => (RejectionReason::ShuttingDown, "lanes_closed"),
+            AdmissionError::UnknownDefinition => (RejectionReason::Unavailable, "unknown_hustle"),
+            AdmissionError::InvalidInput => (RejectionReason::Unavailable, "input_invalid"),
+            AdmissionError::InputTooLarge { .. } => (RejectionReason::Unavailable, "input_too_large"),
+            // It may have room the next time.
+            AdmissionError::Full => (RejectionReason::ExecutionFailed, "lane_full"),
+        };
+        refused(reason, Some(detail))
+    }
+}

@@ -1,0 +1,66 @@
+//! What subscribers of a session are told.
+
+use std::sync::Arc;
+
+use epitome_loop::{BasisPoints, PressureLevel};
+use epitome_loopruntime::decision::Decision;
+use tokio::sync::broadcast;
+
+use super::subscription::LEAST_KEPT;
+use crate::HustleRecord;
+use crate::journal::{JournalRecord, Sequence};
+
+/// Something happened in a session.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum SessionEvent {
+    /// A record is durable. A subscriber sees all of them, in order.
+    Recorded {
+        /// Its place in the journal.
+        sequence: Sequence,
+        /// The record.
+        record: Arc<JournalRecord>,
+    },
+    /// The pressure is another one.
+    LevelChanged {
+        /// The level before.
+        previous: PressureLevel,
+        /// The level now.
+        current: PressureLevel,
+        /// How full the context is.
+        occupancy: BasisPoints,
+    },
+    /// How a request was decided about.
+    Decided(Decision),
+    /// What the hustle that summarizes is at.
+    Hustle(HustleRecord),
+}
+
+/// An event on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Published {
+    /// The last durable record at that moment, the event's own one included.
+    pub(super) last: Sequence,
+    pub(super) event: SessionEvent,
+}
+
+/// Tells events to whoever listens. It costs nothing before somebody does.
+#[derive(Debug, Default)]
+pub(super) struct Feed {
+    sender: Option<broadcast::Sender<Published>>,
+}
+
+impl Feed {
+    pub(super) fn tell(&self, last: Sequence, event: impl FnOnce() -> SessionEvent) {
+        if let Some(sender) = self.sender.as_ref().filter(|sender| sender.receiver_count() > 0) {
+            // Whoever listened may have gone meanwhile.
+            let _nobody = sender.send(Published { last, event: event() });
+        }
+    }
+
+    /// Somebody listens from now on. How much is kept for slow ones is settled by the first.
+    pub(super) fn listen(&mut self, kept: usize) -> broadcast::Receiver<Published> {
+        let sender = self.sender.get_or_insert_with(|| broadcast::Sender::new(kept.max(LEAST_KEPT)));
+        sender.subscribe()
+    }
+}

@@ -1,0 +1,134 @@
+//! What a session holds in memory: what its records add up to, and the messages of the context in force.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use epitome_loop::{AttemptId, CommandId, ContextBasis, EventId, Message, SessionId, SharedText, Timestamp};
+use epitome_loopruntime::parse_summary_text;
+
+use super::attempt::AttemptWork;
+use super::binding::Binding;
+use super::event::Feed;
+use super::frame::Framed;
+use super::ports::{Clock, IdSource, SessionPorts};
+use super::report::AttemptReport;
+use crate::journal::{Journal, LiveContext, SessionOpened, SessionState, WriterLease};
+use crate::{EarlierSummary, HustleController, recognize_earlier_summary};
+
+/// What the handles of a session and its loop share.
+pub(super) struct Shared {
+    pub(super) journal: Arc<dyn Journal>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) ids: Arc<dyn IdSource>,
+    pub(super) lease: WriterLease,
+    pub(super) runtime: tokio::runtime::Handle,
+    live: Mutex<Live>,
+}
+
+/// The part that changes.
+pub(super) struct Live {
+    pub(super) state: SessionState,
+    /// The messages of the context in force, the summary included.
+    pub(super) messages: Vec<Message>,
+    /// The context that `messages` are. A commit is in `state` a moment before it is here.
+    pub(super) basis: ContextBasis,
+    pub(super) binding: Arc<Binding>,
+    pub(super) framed: Arc<Framed>,
+    /// To be written down with whatever is written next.
+    pub(super) opened: Option<SessionOpened>,
+    /// What is to be appended, by the event that stands for it.
+    pub(super) appends: HashMap<EventId, Arc<[Message]>>,
+    /// What was asked for along with a compaction.
+    pub(super) instructions: BTreeMap<CommandId, SharedText>,
+    pub(super) attempt: Option<AttemptWork>,
+    pub(super) newest_attempt: Option<AttemptReport>,
+    /// Whether the host was given leave to send a request and has appended nothing since.
+    pub(super) is_request_under_way: bool,
+    /// The lanes; made when they are first needed.
+    pub(super) lanes: Option<HustleController>,
+    pub(super) feed: Feed,
+}
+
+/// The context as it stands, to be worked on while the session goes on.
+#[derive(Clone)]
+pub(super) struct Snapshot {
+    pub(super) messages: Arc<[Message]>,
+    pub(super) basis: ContextBasis,
+    pub(super) binding: Arc<Binding>,
+    pub(super) framed: Arc<Framed>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        ports: SessionPorts,
+        lease: WriterLease,
+        runtime: tokio::runtime::Handle,
+        live: Live,
+    ) -> Self {
+        let SessionPorts { journal, agent_loop: _, clock, ids } = ports;
+        Self { journal, clock, ids, lease, runtime, live: Mutex::new(live) }
+    }
+
+    /// The live part. Never held while anything is awaited.
+    pub(super) fn live(&self) -> MutexGuard<'_, Live> {
+        // Whoever panicked with it has left every field whole: each is changed in one step.
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn session(&self) -> SessionId {
+        self.lease.session
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(super) fn event(&self) -> EventId {
+        EventId::from_bytes(self.ids.fresh())
+    }
+
+    pub(super) fn command(&self) -> CommandId {
+        CommandId::from_bytes(self.ids.fresh())
+    }
+
+    pub(super) fn attempt(&self) -> AttemptId {
+        AttemptId::from_bytes(self.ids.fresh())
+    }
+}
+
+impl Live {
+    pub(super) fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            messages: self.messages.iter().cloned().collect(),
+            basis: self.basis,
+            binding: Arc::clone(&self.binding),
+            framed: Arc::clone(&self.framed),
+        }
+    }
+
+    /// What an earlier compaction left in the context: our own, or one that an imported conversation begins with.
+    pub(super) fn earlier(&self) -> Option<EarlierSummary> {
+        let Some(commit) = self.state.commit_in_force() else {
+            return recognize_earlier_summary(&self.messages);
+        };
+        let sections = parse_summary_text(commit.summary.clone()).ok().map(|summary| summary.sections());
+        Some(EarlierSummary { messages: 1, sections })
+    }
+
+    /// Drops what was kept for an attempt that is over.
+    pub(super) fn forget(&mut self, attempt: AttemptId) {
+        self.attempt.take_if(|work| work.attempt == attempt);
+    }
+}
+
+/// The number of each message of a context; the summary has none.
+pub(super) fn numbers(context: &LiveContext) -> Vec<Option<u64>> {
+    let LiveContext { leading, summary, rest } = context;
+    let numbers = |ranges: &[crate::journal::MessageRange]| {
+        ranges.iter().flat_map(|range| range.first..range.end).map(Some).collect::<Vec<_>>()
+    };
+    let mut all = numbers(leading);
+    all.extend(summary.iter().map(|_| None));
+    all.extend(numbers(rest));
+    all
+}

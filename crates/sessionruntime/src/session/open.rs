@@ -1,0 +1,193 @@
+//! Opening a session: a new one, or one that the journal knows.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use epitome_loop::{ContextLimitUnknown, FingerprintError, SessionId};
+use epitome_loopruntime::decision::{CoreSettings, DecisionCore, MAX_WAITERS};
+use epitome_loopruntime::driver::{DriverSettings, drive};
+use epitome_rig::{BoundCompaction, BoundLoop};
+use thiserror::Error;
+
+use super::adapter::SessionAdapter;
+use super::binding::Binding;
+use super::event::Feed;
+use super::frame::{Framed, RequestFrame};
+use super::handle::Session;
+use super::live::{Live, Shared};
+use super::ports::SessionPorts;
+use crate::journal::{
+    Journal, JournalError, JournalRecord, RecordBody, ReplayError, RestoreError, Restored, WriterLease,
+    encode_record, restore,
+};
+
+/// Which session is opened, and within which bounds it runs.
+#[derive(Clone, Debug)]
+pub struct SessionSettings {
+    /// Its identity: of a session that the journal knows, or a new one.
+    pub session: SessionId,
+    /// What surrounds the conversation in a request, until [`Session::admit`] says otherwise.
+    pub frame: RequestFrame,
+    /// The bounds.
+    pub limits: SessionLimits,
+}
+
+/// Within which bounds a session runs. None of them is about the conversation; what is, the policy says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionLimits {
+    /// So many changes may wait for a compaction to end. 1,024 unless said otherwise.
+    pub most_held: usize,
+    /// So many commands may be on their way to the loop; who sends more waits. 32 unless said otherwise.
+    pub inbox: usize,
+    /// How long the journal may take; then the session halts. 30 seconds unless said otherwise.
+    pub record_timeout: Duration,
+    /// How long an attempt may take in all; then it is rejected. Unless said otherwise, as long as the timeouts of the
+    /// policy and the hustle allow, both tries of the hustle included.
+    pub attempt_timeout: Option<Duration>,
+    /// So many events are kept for a subscriber that is slow. 256 unless said otherwise.
+    pub kept_events: usize,
+}
+
+impl SessionSettings {
+    /// The session with this id, in an empty frame and within the usual bounds.
+    #[must_use]
+    pub fn of(session: SessionId) -> Self {
+        Self { session, frame: RequestFrame::default(), limits: SessionLimits::default() }
+    }
+}
+
+impl Default for SessionLimits {
+    fn default() -> Self {
+        Self {
+            most_held: 1_024,
+            inbox: 32,
+            record_timeout: Duration::from_secs(30),
+            attempt_timeout: None,
+            kept_events: 256,
+        }
+    }
+}
+
+/// A session cannot be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The counter is not the one that the loop declares.
+    #[error("the counter is not the one that the loop declares")]
+    OtherCounter,
+    /// The loop compacts, and there is nothing that works for its hustle.
+    #[error("the loop compacts, and there is no worker for its hustle")]
+    NoWorker,
+    /// The model's limits are not known, so that no request could be measured against them.
+    #[error("{0}")]
+    Limit(ContextLimitUnknown),
+    /// A request in this frame could not be identified.
+    #[error("{0}")]
+    Frame(FingerprintError),
+    /// The journal failed.
+    #[error("{0}")]
+    Journal(#[from] JournalError),
+    /// What the journal holds cannot be restored.
+    #[error("{0}")]
+    Restore(#[from] RestoreError),
+}
+
+impl Session {
+    /// Opens a session: the one that the journal knows by this id, exactly as it was left, or a new one. Whoever had it
+    /// open before can write no more.
+    ///
+    /// An attempt that a crash has cut off is closed as rejected; the context is what it was before it. The session runs
+    /// as a task of the tokio runtime at hand, which needs its timer.
+    ///
+    /// # Errors
+    /// [`OpenError`]; the conversation is as it was.
+    pub async fn open(
+        bound: &BoundLoop,
+        settings: SessionSettings,
+        ports: SessionPorts,
+    ) -> Result<Self, OpenError> {
+        let SessionSettings { session, frame, limits } = settings;
+        let binding = Arc::new(Binding::new(bound.clone(), ports.agent_loop.clone())?);
+        let framed = Arc::new(Framed::new(frame).map_err(OpenError::Frame)?);
+        let lease = ports.journal.open(session).await?;
+        let mut restored = restore(&*ports.journal, session, binding.trigger()).await?;
+
+        let opened = binding.opened(&framed);
+        let at = ports.clock.now();
+        let mut id = || epitome_loop::EventId::from_bytes(ports.ids.fresh());
+        let mut records = restored.state.closing_records(at, &mut id);
+        // A line for each process would say nothing new.
+        if restored.state.opened() != Some(&opened) {
+            records.push(JournalRecord { id: id(), at, body: RecordBody::Opened(opened) });
+        }
+        write(&*ports.journal, &lease, records, &mut restored).await?;
+
+        let state = restored.state.core_state();
+        let core_settings = CoreSettings {
+            trigger: binding.trigger(),
+            most_held: limits.most_held,
+            most_waiters: MAX_WAITERS,
+        };
+        let core = DecisionCore::restore(core_settings, state);
+        let driver = DriverSettings {
+            record_timeout: limits.record_timeout,
+            attempt_timeout: limits.attempt_timeout.unwrap_or_else(|| attempt_timeout(&binding)),
+            inbox: limits.inbox,
+        };
+        let live = Live {
+            messages: restored.context_messages(&restored.state.context()),
+            basis: restored.state.basis(),
+            state: restored.state,
+            binding,
+            framed,
+            opened: None,
+            appends: HashMap::new(),
+            instructions: BTreeMap::new(),
+            attempt: None,
+            newest_attempt: None,
+            is_request_under_way: false,
+            lanes: None,
+            feed: Feed::default(),
+        };
+        let runtime = tokio::runtime::Handle::current();
+        let shared = Arc::new(Shared::new(ports, lease, runtime, live));
+        let (handle, task) = drive(core, Arc::new(SessionAdapter(Arc::clone(&shared))), driver);
+        tracing::info!(target: "epitome::session", session = %session, "opened");
+        Ok(Self::new(handle, shared, task, limits.kept_events))
+    }
+}
+
+/// Writes what must stand in the journal before the loop goes on.
+async fn write(
+    journal: &dyn Journal,
+    lease: &WriterLease,
+    records: Vec<JournalRecord>,
+    restored: &mut Restored,
+) -> Result<(), OpenError> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let encoded = records.iter().map(encode_record).collect::<Result<Vec<_>, _>>();
+    let unreadable = |fault| RestoreError::Record { sequence: 0, fault };
+    let acknowledged = journal.append(lease, encoded.map_err(unreadable)?).await?;
+    for (record, written) in records.iter().zip(acknowledged) {
+        let state = restored.state.clone().apply(written.sequence, record);
+        restored.state = state.map_err(|error: ReplayError| OpenError::Restore(error.into()))?;
+    }
+    Ok(())
+}
+
+/// As long as the parts of an attempt may take by their own timeouts.
+fn attempt_timeout(binding: &Binding) -> Duration {
+    /// So many counts a plan takes at most, as its steps halve what they try.
+    const COUNTS: u32 = 80;
+    let Some(BoundCompaction { policy, hustle, limits }) = binding.bound.compaction() else {
+        return Duration::from_secs(1);
+    };
+    let counting = policy.count_timeout().saturating_mul(COUNTS);
+    let tries = hustle.timeout().saturating_mul(2);
+    let records = limits.audit_timeout().saturating_mul(3);
+    let ends = limits.finalization_timeout().saturating_add(limits.worker_drain_timeout());
+    counting.saturating_add(tries).saturating_add(records).saturating_add(ends)
+}

@@ -1,0 +1,58 @@
+//! What came of an attempt, in numbers.
+
+use epitome_loop::{AttemptId, ContextBasis, ContextMeasurement, RejectionReason, TokenCount, Usage};
+use epitome_loopruntime::Landing;
+
+use crate::journal::StableName;
+
+/// A compaction that took effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactionReport {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// The context from then on.
+    pub basis: ContextBasis,
+    /// The whole request before.
+    pub before: ContextMeasurement,
+    /// The whole request after, of the context that was compacted.
+    pub after: ContextMeasurement,
+    /// Whether it landed low enough for another attempt to be worth it.
+    pub landing: Landing,
+    /// How many messages the summary took the place of.
+    pub replaced: u64,
+    /// How many messages stay as they are.
+    pub kept: u64,
+    /// What the summary takes.
+    pub summary_tokens: TokenCount,
+    /// How many items of each section did not fit, in the order of [`epitome_loop::Section::ALL`].
+    pub left_out: [u64; 5],
+    /// What a provider reported for the summary, when a model was asked.
+    pub usage: Option<Usage>,
+}
+
+/// An attempt that was refused. The context is what it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RejectionReport {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Why.
+    pub reason: RejectionReason,
+    /// The finer cause, where one reason covers several.
+    pub detail: Option<StableName>,
+}
+
+/// What the newest attempt came to.
+#[derive(Clone, Debug)]
+pub(super) enum AttemptReport {
+    Committed(Box<CompactionReport>),
+    Rejected(RejectionReport),
+}
+
+impl AttemptReport {
+    pub(super) fn attempt(&self) -> AttemptId {
+        match self {
+            Self::Committed(report) => report.attempt,
+            Self::Rejected(report) => report.attempt,
+        }
+    }
+}
