@@ -213,7 +213,9 @@ async fn try_to_summarize(
         validator: None,
         finalizer: Box::new(AwaitedByTheLoop),
     };
-    let run = lanes(shared, &context)?.submit(request).map_err(AttemptRefused::from)?;
+    // Held while the run goes on: its end must not come from a change of the loop.
+    let lanes = lanes(shared, &context)?;
+    let run = lanes.submit(request).map_err(AttemptRefused::from)?;
     let HustleSummary { proven, usage, is_estimated, left_out } = match run.outcome().await.result {
         Ok(HustleValue::Summary(summary)) => *summary,
         Ok(HustleValue::Bytes(_)) => return Err(refused(RejectionReason::Internal, None)),

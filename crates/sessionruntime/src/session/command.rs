@@ -1,7 +1,7 @@
 //! Asking for a compaction.
 
 use epitome_loop::{AttemptId, RejectionReason, SharedText};
-use epitome_loopruntime::decision::{Reply, Waiter};
+use epitome_loopruntime::decision::{Boundary, Reply, Waiter};
 use tracing::Instrument as _;
 
 use super::error::{CompactError, SessionError};
@@ -12,8 +12,8 @@ impl Session {
     /// Compacts now, however full the context is, and waits for the outcome. `instructions` tell the summarizer what to
     /// pay attention to.
     ///
-    /// It begins at once when no request is under way, else when the answer to that request is appended or the next
-    /// request is asked for. Up to 64 commands wait for one attempt together; their instructions go in together if they
+    /// It begins at once when no request is under way, else when the answer to that request is appended, the next
+    /// request is asked for, or the [time](super::SessionLimits::boundary_timeout) for that is over. Up to 64 commands wait for one attempt together; their instructions go in together if they
     /// came before it began.
     ///
     /// # Errors
@@ -37,7 +37,16 @@ impl Session {
         };
         let attempt = self.shared.attempt();
         let place = if is_request_under_way { place } else { place.at_boundary() };
-        match place.compact(waiter, attempt).await.map_err(ended)? {
+        let mut answer = place.compact(waiter, attempt);
+        let answered = match tokio::time::timeout(self.limits.boundary_timeout, &mut answer).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                // Nobody said what became of the request. If the attempt runs already, this changes nothing.
+                self.boundary(Boundary::Step).await?;
+                answer.await
+            }
+        };
+        match answered.map_err(ended)? {
             Reply::Committed(attempt) => match self.report_of(attempt) {
                 Some(AttemptReport::Committed(report)) => Ok(*report),
                 _ => Err(CompactError::NotAdmitted(RejectionReason::Internal)),

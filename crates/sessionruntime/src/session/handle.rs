@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use super::binding::Binding;
 use super::error::SessionError;
 use super::live::Shared;
-use super::open::OpenError;
+use super::open::{OpenError, SessionLimits};
 use super::ports::LoopPorts;
 use super::subscription::Subscription;
 use crate::HustleFault;
@@ -27,7 +27,7 @@ pub struct Session {
     pub(super) agent_loop: LoopHandle,
     pub(super) shared: Arc<Shared>,
     task: Arc<Mutex<Option<JoinHandle<DecisionCore>>>>,
-    kept_events: usize,
+    pub(super) limits: SessionLimits,
 }
 
 impl Session {
@@ -35,9 +35,9 @@ impl Session {
         agent_loop: LoopHandle,
         shared: Arc<Shared>,
         task: JoinHandle<DecisionCore>,
-        kept_events: usize,
+        limits: SessionLimits,
     ) -> Self {
-        Self { agent_loop, shared, task: Arc::new(Mutex::new(Some(task))), kept_events }
+        Self { agent_loop, shared, task: Arc::new(Mutex::new(Some(task))), limits }
     }
 
     /// Its identity.
@@ -124,7 +124,7 @@ impl Session {
     pub fn subscribe(&self) -> Subscription {
         let mut live = self.shared.live();
         let seen = live.state.last();
-        let receiver = live.feed.listen(self.kept_events);
+        let receiver = live.feed.listen(self.limits.kept_events);
         Subscription::new(receiver, Arc::clone(&self.shared.journal), self.id(), seen)
     }
 

@@ -45,6 +45,9 @@ pub struct SessionLimits {
     /// How long an attempt may take in all; then it is rejected. Unless said otherwise, as long as the timeouts of the
     /// policy and the hustle allow, both tries of the hustle included.
     pub attempt_timeout: Option<Duration>,
+    /// How long a compaction that was asked for waits for the request that is under way; then it begins beside it. One
+    /// minute unless said otherwise.
+    pub boundary_timeout: Duration,
     /// So many events are kept for a subscriber that is slow. 256 unless said otherwise.
     pub kept_events: usize,
 }
@@ -64,6 +67,7 @@ impl Default for SessionLimits {
             inbox: 32,
             record_timeout: Duration::from_secs(30),
             attempt_timeout: None,
+            boundary_timeout: Duration::from_secs(60),
             kept_events: 256,
         }
     }
@@ -154,7 +158,7 @@ impl Session {
         let shared = Arc::new(Shared::new(ports, lease, runtime, live));
         let (handle, task) = drive(core, Arc::new(SessionAdapter(Arc::clone(&shared))), driver);
         tracing::info!(target: "epitome::session", session = %session, "opened");
-        Ok(Self::new(handle, shared, task, limits.kept_events))
+        Ok(Self::new(handle, shared, task, limits))
     }
 }
 
