@@ -17,6 +17,7 @@ mod policy_docs;
 mod rig_docs;
 mod session_laws;
 mod session_live;
+mod session_random;
 mod summary_corpus;
 mod summary_laws;
 mod wire_document;

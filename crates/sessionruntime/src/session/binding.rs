@@ -74,7 +74,7 @@ impl Binding {
         Ok(Some(Measuring {
             counter: Arc::clone(&self.ports.counter),
             model: self.model.clone(),
-            limits: limits.clone(),
+            limits: *limits,
             basis,
             request_fingerprint: framed.fingerprint(model, context, basis)?,
             tools: Arc::clone(&framed.frame.tools),
