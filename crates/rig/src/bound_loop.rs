@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use epitome_loop::{HustleDefinition, HustleLimits, LoopDefinition, SharedText, ValidPolicy};
 
-/// A loop together with everything that its policy asks for: what a session will be opened from.
+/// A loop together with everything that its policy asks for: what a session is opened from.
 ///
 /// Only a [`Rig`](crate::Rig) makes it, so whoever holds one knows: the policy is valid for the loop's counter and
 /// leaves room for input where the limits of the model are known, and the hustle that it names is registered, is

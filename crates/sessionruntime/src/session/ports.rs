@@ -34,6 +34,14 @@ pub struct LoopPorts {
     pub worker: Option<Arc<dyn HustleWorker>>,
 }
 
+impl SessionPorts {
+    /// These, with the system's clock and fresh ids.
+    #[must_use]
+    pub fn new(journal: Arc<dyn Journal>, agent_loop: LoopPorts) -> Self {
+        Self { journal, agent_loop, clock: Arc::new(SystemClock::default()), ids: Arc::new(FreshIds) }
+    }
+}
+
 /// Tells the time.
 pub trait Clock: Send + Sync {
     /// What time it is. It never goes back.
