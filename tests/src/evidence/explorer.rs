@@ -26,11 +26,11 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
         let walk = Some(explore(BUG_DEPTH, Some(bug))).filter(|walk| walk.broken.is_some());
         let walk = walk.unwrap_or_else(|| wander(LIVES, LENGTH, Some(bug)));
         match &walk.broken {
-            Some((broken, path)) => {
+            Some((broken, path)) if *broken == bug.breaks() => {
                 found += 1;
                 writeln!(out, "    {bug:?} is found after {} steps: {broken}; {path}", walk.steps)?;
             }
-            None => writeln!(out, "    FAULT: {bug:?} is not found in {} steps", walk.steps)?,
+            _ => writeln!(out, "    FAULT: {bug:?} is not found in {} steps", walk.steps)?,
         }
     }
     let line = format!(

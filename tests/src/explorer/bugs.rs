@@ -6,6 +6,8 @@ use epitome_loopruntime::decision::{
     Rewind,
 };
 
+use super::ledger::Broken;
+
 /// One bug for each thing that must be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bug {
@@ -42,6 +44,24 @@ impl Bug {
         Self::EarlyAnswer,
         Self::BeyondTheEnds,
     ];
+}
+
+impl Bug {
+    /// What is not true of a core with this bug.
+    #[must_use]
+    pub fn breaks(self) -> Broken {
+        match self {
+            Self::TwoEnds => Broken::Ends,
+            Self::LostReply => Broken::Replies,
+            Self::EarlyApply => Broken::Applied,
+            Self::HeldOutOfOrder => Broken::Held,
+            Self::DeafToInterrupt => Broken::Interrupted,
+            Self::InventedEnd => Broken::Halted,
+            Self::ForgetfulLatch => Broken::Unpaid,
+            Self::EarlyAnswer => Broken::Answered,
+            Self::BeyondTheEnds => Broken::Rewound,
+        }
+    }
 }
 
 /// A core, perhaps with a bug.

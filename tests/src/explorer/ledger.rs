@@ -162,7 +162,7 @@ impl Ledger {
         if account.calls > paid {
             return Err(Broken::Unpaid);
         }
-        if self.waiting > self.most_waiters {
+        if self.waiting > self.most_waiters || self.is_answer_kept_back(effects) {
             return Err(Broken::Replies);
         }
         let is_lost = |line: &AttemptLine| line.is_durable && line.applied != 1;
@@ -276,6 +276,14 @@ impl Ledger {
                 Ok(())
             }
         }
+    }
+
+    /// Whether somebody is not told what is on record for him.
+    fn is_answer_kept_back(&self, effects: &[Effect]) -> bool {
+        effects.iter().any(|effect| match effect {
+            Effect::Record(Record::Answered { command, .. }) => self.commands.get(command) == Some(&0),
+            _ => false,
+        })
     }
 
     /// Held changes come out first in, first out.

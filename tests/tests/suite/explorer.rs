@@ -19,6 +19,6 @@ fn long_walks_keep_the_promises() {
 fn every_planted_bug_is_found() {
     for bug in Bug::ALL {
         let found = explore(5, Some(bug)).broken.or_else(|| wander(5_000, 200, Some(bug)).broken);
-        assert!(found.is_some(), "{bug:?}");
+        assert_eq!(found.map(|(broken, _)| broken), Some(bug.breaks()), "{bug:?}");
     }
 }

@@ -356,3 +356,35 @@ fn change_of(record: &Record) -> Option<EventId> {
         _ => None,
     }
 }
+#[cfg(test)]
+mod sizes {
+    use super::*;
+    #[test]
+    fn print() {
+        macro_rules! p { ($($t:ty),*) => { $( eprintln!("{:40} {}", stringify!($t), size_of::<$t>()); )* } }
+        p!(Task, DecisionCore, Job, Waiting, Input, Effect, Record, Decision, Instant, crate::decision::Attempt, epitome_loop::ContextMeasurement, crate::decision::CoreState, tokio::time::Sleep, Message, Signal);
+    }
+    struct Nothing;
+    #[async_trait::async_trait]
+    impl LoopAdapter for Nothing {
+        fn now(&self) -> epitome_loop::Timestamp { Default::default() }
+        async fn record(&self, _: Vec<Record>) -> Result<(), super::super::RecordFailed> { Ok(()) }
+        async fn summarize(&self, _: AttemptId, _: epitome_loop::ContextBasis) -> Result<(), RejectionReason> { Ok(()) }
+        async fn count(&self, _: AttemptId) -> Result<crate::decision::Replacement, RejectionReason> { Err(RejectionReason::Internal) }
+        fn apply(&self, _: AttemptId, _: epitome_loop::ContextBasis) {}
+        fn forget(&self, _: AttemptId) {}
+    }
+    #[test]
+    fn futures() {
+        let core = DecisionCore::new(crate::decision::CoreSettings { trigger: epitome_loop::Trigger::Manual, most_held: 1, most_waiters: 1 });
+        let (_i, ear) = inbox(4);
+        let adapter: Arc<dyn LoopAdapter> = Arc::new(Nothing);
+        let mut task = Task { core: Some(core), waiting: Waiting::new(adapter.clone()), adapter, settings: DriverSettings { record_timeout: Duration::ZERO, attempt_timeout: Duration::ZERO, inbox: 4 }, inputs: VecDeque::new(), job: None, attempt_until: None, trace: VecDeque::new(), is_ending: false };
+        eprintln!("hear {}", size_of_val(&task.hear(&ear)));
+        eprintln!("catch_up {}", size_of_val(&task.catch_up()));
+        eprintln!("handle {}", size_of_val(&task.handle(Input::Interrupt)));
+        eprintln!("follow {}", size_of_val(&task.follow(vec![])));
+        eprintln!("write {}", size_of_val(&task.write(vec![])));
+        eprintln!("run {}", size_of_val(&task.run(ear)));
+    }
+}
