@@ -8,6 +8,7 @@ mod counting;
 mod crash;
 mod explorer;
 mod fuzz;
+mod idle_memory;
 mod many_loops;
 mod newcomer;
 mod places;

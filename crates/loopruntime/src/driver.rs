@@ -9,6 +9,7 @@ mod handle;
 mod inbox;
 mod place;
 mod task;
+mod trace;
 mod waiting;
 
 pub use adapter::{LoopAdapter, RecordFailed};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use epitome_loopruntime::decision::{Record, Refused, Reply, Rewind};
 use tokio::runtime::Builder;
 
+use super::idle_memory::{self, IdleMemory};
 use super::{EvidenceError, Places, Verdict};
 use crate::driven::{Act, Driven, Script};
 
@@ -16,8 +17,9 @@ const COMPACTIONS: usize = 20;
 /// A loop that has not got so far after so many turns has hung.
 const MOST_TURNS: usize = 2_000;
 
-/// What an idle loop may take beyond its messages.
-const MOST_IDLE: u64 = 8 << 10;
+/// What the task of an idle loop may take in bytes, all that it keeps included. The session around it has its own
+/// share.
+const MOST_IDLE: u64 = 3_584;
 
 /// What became of one loop.
 #[derive(Debug, Default)]
@@ -33,7 +35,7 @@ struct Life {
 pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
     let started = |source| EvidenceError::Program { program: "the runtime".to_owned(), source };
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build().map_err(started)?;
-    let idle = runtime.block_on(memory_of_an_idle_loop());
+    let idle = runtime.block_on(idle_memory::measure(LOOPS));
     let lives = runtime.block_on(async {
         let lives: Vec<_> = (0..LOOPS).map(|seed| tokio::spawn(live(seed))).collect();
         let mut ended = Vec::new();
@@ -54,7 +56,10 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
     }
     let sum = |of: fn(&Life) -> u64| lives.iter().map(of).sum::<u64>();
     let (commands, answers) = (sum(|life| life.commands), sum(|life| life.answers));
-    let memory = idle.map_or("not known here".to_owned(), |bytes| format!("{bytes} bytes"));
+    let memory = match idle {
+        Some(IdleMemory { fresh, lived }) => format!("{fresh} bytes, {lived} with its trace full"),
+        None => "not known here".to_owned(),
+    };
     let line = format!(
         "{LOOPS} loops, {} compactions, {commands} commands with {answers} answers, {} changes, {} of them rewinds, {} faults, {leaked} \
          tasks left; an idle loop takes {memory}",
@@ -63,8 +68,10 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
         sum(|life| life.rewinds),
         faults.len(),
     );
-    let holds =
-        faults.is_empty() && leaked == 0 && commands == answers && idle.is_none_or(|bytes| bytes < MOST_IDLE);
+    let holds = faults.is_empty()
+        && leaked == 0
+        && commands == answers
+        && idle.is_none_or(|idle| idle.lived <= MOST_IDLE);
     Ok(Verdict { holds, line })
 }
 
@@ -168,28 +175,6 @@ impl Life {
             self.faults.push("a rewind that can be done was refused, or the other way round");
         }
     }
-}
-
-/// What the resident memory grows by for each loop that does nothing; `None` where that cannot be told.
-async fn memory_of_an_idle_loop() -> Option<u64> {
-    let before = resident()?;
-    let loops: Vec<Driven> = (0..LOOPS).map(|_| Driven::start(Script::default())).collect();
-    for driven in &loops {
-        let _answered = driven.handle.decision_trace().await;
-    }
-    let grown = resident()?.saturating_sub(before);
-    for Driven { handle, task, .. } in loops {
-        drop(handle);
-        let _ended = task.await;
-    }
-    Some(grown / LOOPS)
-}
-
-/// Resident memory of this process in bytes, by the second figure of `/proc/self/statm`.
-fn resident() -> Option<u64> {
-    const PAGE: u64 = 4_096;
-    let figures = std::fs::read_to_string("/proc/self/statm").ok()?;
-    figures.split(' ').nth(1)?.parse::<u64>().ok().map(|pages| pages * PAGE)
 }
 
 /// Numbers that look random, the same in each run.

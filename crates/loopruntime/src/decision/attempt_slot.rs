@@ -97,7 +97,8 @@ pub enum AtBoundary {
 /// The slot for one attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AttemptSlot {
-    attempt: Option<Attempt>,
+    /// In a box, since most loops have none most of the time.
+    attempt: Option<Box<Attempt>>,
     capacity: usize,
     is_interrupted: bool,
     is_shut_down: bool,
@@ -142,14 +143,14 @@ impl AttemptSlot {
             }
             None if new_id.is_zero() => return Err(AdmissionError::NoAttempt),
             None => {
-                self.attempt = Some(Attempt {
+                self.attempt = Some(Box::new(Attempt {
                     id: new_id,
                     reason,
                     basis: None,
                     started_at: None,
                     waiters: vec![waiter],
                     is_running: false,
-                });
+                }));
                 Admission::Opened(new_id)
             }
         };
@@ -163,12 +164,13 @@ impl AttemptSlot {
         match (self.attempt.take(), cancel) {
             (Some(attempt), Some(reason)) if !attempt.is_running => {
                 self.is_interrupted = false;
-                (self, AtBoundary::Reject(attempt, reason))
+                (self, AtBoundary::Reject(*attempt, reason))
             }
             (Some(mut attempt), None) if !attempt.is_running => {
                 attempt.is_running = true;
-                self.attempt = Some(attempt.clone());
-                (self, AtBoundary::Start(attempt))
+                let begun = (*attempt).clone();
+                self.attempt = Some(attempt);
+                (self, AtBoundary::Start(begun))
             }
             (attempt, _) => {
                 self.attempt = attempt;
@@ -182,7 +184,7 @@ impl AttemptSlot {
     /// # Errors
     /// [`FreezeError`] beside the slot as it was.
     pub fn freeze(mut self, id: AttemptId, basis: ContextBasis) -> (Self, Result<(), FreezeError>) {
-        let settles = |attempt: &&mut Attempt| {
+        let settles = |attempt: &&mut Box<Attempt>| {
             attempt.id == id && basis.is_complete() && attempt.basis.is_none_or(|settled| settled == basis)
         };
         let settled = match self.attempt.as_mut().filter(settles) {
@@ -199,7 +201,7 @@ impl AttemptSlot {
     /// run, has no settled context, or began before.
     #[must_use]
     pub fn started(mut self, id: AttemptId, at: Timestamp) -> (Self, Option<Attempt>) {
-        let begins = |attempt: &&mut Attempt| {
+        let begins = |attempt: &&mut Box<Attempt>| {
             attempt.id == id
                 && attempt.is_running
                 && attempt.basis.is_some()
@@ -208,7 +210,7 @@ impl AttemptSlot {
         };
         let attempt = self.attempt.as_mut().filter(begins).map(|attempt| {
             attempt.started_at = Some(at);
-            attempt.clone()
+            (**attempt).clone()
         });
         (self, attempt)
     }
@@ -218,7 +220,7 @@ impl AttemptSlot {
     pub fn complete(mut self, id: AttemptId) -> (Self, Option<Attempt>) {
         let attempt = self.attempt.take_if(|attempt| attempt.id == id);
         self.is_interrupted &= attempt.is_none();
-        (self, attempt)
+        (self, attempt.map(|attempt| *attempt))
     }
 
     /// The user interrupts. It is about the attempt that is there; without one it means nothing here.
@@ -238,7 +240,7 @@ impl AttemptSlot {
     /// The attempt that waits or runs.
     #[must_use]
     pub fn attempt(&self) -> Option<&Attempt> {
-        self.attempt.as_ref()
+        self.attempt.as_deref()
     }
 
     /// Whether input must wait.

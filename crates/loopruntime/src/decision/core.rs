@@ -66,6 +66,13 @@ struct Run {
     is_stale: bool,
 }
 
+impl Run {
+    /// In a box, since most loops have none most of the time.
+    fn starting(attempt: Attempt) -> Box<Self> {
+        Box::new(Self { attempt, phase: Phase::Starting, is_stale: false })
+    }
+}
+
 /// Everything that a loop has decided about its context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DecisionCore {
@@ -74,7 +81,7 @@ pub struct DecisionCore {
     latch: Latch,
     commits: CommitStack,
     slot: AttemptSlot,
-    run: Option<Run>,
+    run: Option<Box<Run>>,
     held: VecDeque<Change>,
     last_refusal: Option<RejectionReason>,
     is_halted: bool,
@@ -327,14 +334,14 @@ impl DecisionCore {
         match reached {
             AtBoundary::Nothing => {}
             AtBoundary::Reject(attempt, reason) => {
-                self.run = Some(Run { attempt, phase: Phase::Starting, is_stale: false });
+                self.run = Some(Run::starting(attempt));
                 self.reject(reason, effects);
             }
             AtBoundary::Start(attempt) => {
                 let (slot, frozen) = std::mem::take(&mut self.slot).freeze(attempt.id, self.basis());
                 self.slot = slot;
                 let attempt = self.slot.attempt().cloned().unwrap_or(attempt);
-                self.run = Some(Run { attempt: attempt.clone(), phase: Phase::Starting, is_stale: false });
+                self.run = Some(Run::starting(attempt.clone()));
                 match frozen {
                     Ok(()) => effects.push(Effect::Record(Record::Started(attempt))),
                     // There is nothing yet that could be compacted.

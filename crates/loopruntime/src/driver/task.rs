@@ -1,23 +1,23 @@
 //! The task of a loop.
 
 use std::collections::VecDeque;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use epitome_loop::{AttemptId, EventId, RejectionReason};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 use super::adapter::LoopAdapter;
 use super::handle::LoopHandle;
 use super::inbox::{Ear, Message, Signal, inbox};
+use super::trace::Trace;
 use super::waiting::Waiting;
-use crate::decision::{Boundary, Decision, DecisionCore, Effect, Input, Record};
-
-/// So many decisions can be asked for afterwards.
-const TRACE: usize = 64;
+use crate::decision::{Boundary, DecisionCore, Effect, Input, Record};
 
 /// How long a loop waits for what it does not do itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn drive(
     settings: DriverSettings,
 ) -> (LoopHandle, JoinHandle<DecisionCore>) {
     let (inbox, ear) = inbox(settings.inbox);
-    let task = Task {
+    let mut task = Task {
         core: Some(core),
         waiting: Waiting::new(Arc::clone(&adapter)),
         adapter,
@@ -46,17 +46,22 @@ pub fn drive(
         inputs: VecDeque::new(),
         job: None,
         attempt_until: None,
-        trace: VecDeque::new(),
+        trace: Trace::default(),
         is_ending: false,
     };
-    (LoopHandle { inbox }, tokio::spawn(task.run(ear)))
+    // A loop mostly waits, and there are many of them: its future holds the task once, and what is rare in a box.
+    let life = async move {
+        task.live(&ear).await;
+        task.core.take().unwrap_or_else(|| unreachable!("the core is there between inputs"))
+    };
+    (LoopHandle { inbox }, tokio::spawn(life))
 }
 
 /// Work that is done for an attempt beside the loop. It answers with an input for the core.
 struct Job {
     attempt: AttemptId,
     work: JoinHandle<Input>,
-    until: Instant,
+    until: Pin<Box<Sleep>>,
     /// What the core hears when the adapter panics.
     if_it_panics: Input,
 }
@@ -69,10 +74,10 @@ struct Task {
     /// What the loop has to say to itself, before anything else is heard.
     inputs: VecDeque<Box<Input>>,
     waiting: Waiting,
-    job: Option<Job>,
+    job: Option<Box<Job>>,
     /// When the time for the attempt that runs is over.
     attempt_until: Option<Instant>,
-    trace: VecDeque<Decision>,
+    trace: Trace,
     is_ending: bool,
 }
 
@@ -80,24 +85,24 @@ struct Task {
 enum Heard {
     Message(Message),
     Signal(Signal),
-    Done(Input),
+    Done(Box<Input>),
     DeadlinePassed,
     NobodyLeft,
 }
 
 impl Task {
-    async fn run(mut self, ear: Ear) -> DecisionCore {
+    async fn live(&mut self, ear: &Ear) {
         loop {
             self.catch_up().await;
             if self.is_ending && !self.is_busy() {
                 break;
             }
-            match self.hear(&ear).await {
+            match self.hear(ear).await {
                 Heard::Message(message) => self.take(message),
                 Heard::Signal(signal) => self.heed(signal),
                 Heard::Done(input) => {
                     self.job = None;
-                    self.hear_next(input);
+                    self.inputs.push_back(input);
                 }
                 Heard::DeadlinePassed => {
                     let attempt = self.job.as_ref().map(|job| job.attempt);
@@ -114,38 +119,28 @@ impl Task {
         signals.into_iter().for_each(|signal| self.heed(signal));
         messages.into_iter().for_each(|message| self.take(message));
         self.catch_up().await;
-        self.core.take().unwrap_or_else(|| unreachable!("the core is there between inputs"))
     }
 
     /// Lets the core hear everything that is there for it.
     async fn catch_up(&mut self) {
         while let Some(input) = self.inputs.pop_front() {
-            self.handle(*input).await;
+            let effects = self.decide(*input);
+            if !effects.is_empty() {
+                Box::pin(self.follow(effects)).await;
+            }
         }
+        self.inputs = VecDeque::new();
     }
 
     /// Waits for whatever comes first; signals go before commands.
     async fn hear(&mut self, ear: &Ear) -> Heard {
         let ends_alone = self.is_ending;
-        let until = self.job.as_ref().map(|job| job.until);
-        let job = self.job.as_mut();
-        let done = async {
-            match job {
-                Some(job) => (&mut job.work).await.unwrap_or_else(|_| job.if_it_panics.clone()),
-                None => std::future::pending().await,
-            }
-        };
-        let deadline = async {
-            match until {
-                Some(until) => sleep_until(until).await,
-                None => std::future::pending().await,
-            }
-        };
+        let mut job = self.job.as_deref_mut();
+        let worked = poll_fn(|context| job.as_mut().map_or(Poll::Pending, |job| job.poll(context)));
         tokio::select! {
             biased;
             signal = ear.signal(), if !ends_alone => Heard::Signal(signal),
-            done = done => Heard::Done(done),
-            () = deadline => Heard::DeadlinePassed,
+            heard = worked => heard,
             message = ear.message(), if !ends_alone => message.map_or(Heard::NobodyLeft, Heard::Message),
         }
     }
@@ -175,7 +170,7 @@ impl Task {
             Signal::SettingsChanged(trigger) => self.hear_next(Input::SettingsChanged(trigger)),
             Signal::Trace(answer) => {
                 // Who does not wait any more needs no answer.
-                let _gone = answer.send(self.trace.iter().copied().collect());
+                let _gone = answer.send(self.trace.decisions());
             }
         }
     }
@@ -200,12 +195,12 @@ impl Task {
         self.core.as_ref().is_some_and(|core| core.blocks_input() && !core.is_halted())
     }
 
-    async fn handle(&mut self, input: Input) {
+    fn decide(&mut self, input: Input) -> Vec<Effect> {
         let now = self.adapter.now();
-        let Some(core) = self.core.take() else { return };
+        let Some(core) = self.core.take() else { return Vec::new() };
         let (core, effects) = core.handle(input, now);
         self.core = Some(core);
-        self.follow(effects).await;
+        effects
     }
 
     /// Does what the core asks for. Records that stand in a row are written together.
@@ -285,10 +280,7 @@ impl Task {
             Effect::Reply { command, reply } => self.waiting.answer(command, reply),
             Effect::Refuse { change, why } => self.waiting.refuse(change, why),
             Effect::Decided(decision) => {
-                if self.trace.len() == TRACE {
-                    self.trace.pop_front();
-                }
-                self.trace.push_back(decision);
+                self.trace.push(decision);
                 let adapter = &self.adapter;
                 let _heard = catch_unwind(AssertUnwindSafe(|| adapter.decided(decision)));
             }
@@ -308,8 +300,8 @@ impl Task {
         if_it_panics: Input,
     ) {
         self.stop_job(None);
-        let until = self.attempt_until.unwrap_or_else(Instant::now);
-        self.job = Some(Job { attempt, work: tokio::spawn(work), until, if_it_panics });
+        let until = Box::pin(sleep_until(self.attempt_until.unwrap_or_else(Instant::now)));
+        self.job = Some(Box::new(Job { attempt, work: tokio::spawn(work), until, if_it_panics }));
     }
 
     fn forget(&self, attempt: AttemptId) {
@@ -322,6 +314,16 @@ impl Task {
         if let Some(job) = self.job.take_if(|job| attempt.is_none_or(|attempt| attempt == job.attempt)) {
             job.work.abort();
         }
+    }
+}
+
+impl Job {
+    /// An answer that is there counts, also when the time is over.
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Heard> {
+        if let Poll::Ready(done) = Pin::new(&mut self.work).poll(context) {
+            return Poll::Ready(Heard::Done(Box::new(done.unwrap_or_else(|_| self.if_it_panics.clone()))));
+        }
+        self.until.as_mut().poll(context).map(|()| Heard::DeadlinePassed)
     }
 }
 
@@ -354,37 +356,5 @@ fn change_of(record: &Record) -> Option<EventId> {
         Record::Changed(change) => Some(change.event),
         Record::Rewound { event, .. } => Some(*event),
         _ => None,
-    }
-}
-#[cfg(test)]
-mod sizes {
-    use super::*;
-    #[test]
-    fn print() {
-        macro_rules! p { ($($t:ty),*) => { $( eprintln!("{:40} {}", stringify!($t), size_of::<$t>()); )* } }
-        p!(Task, DecisionCore, Job, Waiting, Input, Effect, Record, Decision, Instant, crate::decision::Attempt, epitome_loop::ContextMeasurement, crate::decision::CoreState, tokio::time::Sleep, Message, Signal);
-    }
-    struct Nothing;
-    #[async_trait::async_trait]
-    impl LoopAdapter for Nothing {
-        fn now(&self) -> epitome_loop::Timestamp { Default::default() }
-        async fn record(&self, _: Vec<Record>) -> Result<(), super::super::RecordFailed> { Ok(()) }
-        async fn summarize(&self, _: AttemptId, _: epitome_loop::ContextBasis) -> Result<(), RejectionReason> { Ok(()) }
-        async fn count(&self, _: AttemptId) -> Result<crate::decision::Replacement, RejectionReason> { Err(RejectionReason::Internal) }
-        fn apply(&self, _: AttemptId, _: epitome_loop::ContextBasis) {}
-        fn forget(&self, _: AttemptId) {}
-    }
-    #[test]
-    fn futures() {
-        let core = DecisionCore::new(crate::decision::CoreSettings { trigger: epitome_loop::Trigger::Manual, most_held: 1, most_waiters: 1 });
-        let (_i, ear) = inbox(4);
-        let adapter: Arc<dyn LoopAdapter> = Arc::new(Nothing);
-        let mut task = Task { core: Some(core), waiting: Waiting::new(adapter.clone()), adapter, settings: DriverSettings { record_timeout: Duration::ZERO, attempt_timeout: Duration::ZERO, inbox: 4 }, inputs: VecDeque::new(), job: None, attempt_until: None, trace: VecDeque::new(), is_ending: false };
-        eprintln!("hear {}", size_of_val(&task.hear(&ear)));
-        eprintln!("catch_up {}", size_of_val(&task.catch_up()));
-        eprintln!("handle {}", size_of_val(&task.handle(Input::Interrupt)));
-        eprintln!("follow {}", size_of_val(&task.follow(vec![])));
-        eprintln!("write {}", size_of_val(&task.write(vec![])));
-        eprintln!("run {}", size_of_val(&task.run(ear)));
     }
 }

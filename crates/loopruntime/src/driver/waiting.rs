@@ -11,9 +11,6 @@ use tokio::sync::oneshot;
 use super::adapter::LoopAdapter;
 use crate::decision::{Change, Refused, Reply};
 
-/// A loop that has nothing to do keeps room for so many.
-const KEPT: usize = 4;
-
 /// Those who wait, in the order in which they were heard.
 pub(super) struct Waiting {
     adapter: Arc<dyn LoopAdapter>,
@@ -41,7 +38,8 @@ impl Waiting {
             tell(self.adapter.as_ref(), command, reply, answer);
         }
         if self.commands.is_empty() {
-            self.commands.shrink_to(KEPT);
+            // A loop that has nothing to do keeps no room for what there was once.
+            self.commands = Vec::new();
         }
     }
 
@@ -78,7 +76,7 @@ impl Waiting {
         let at = self.changes.iter().position(|(change, _)| is_meant(change))?;
         let found = self.changes.remove(at);
         if self.changes.is_empty() {
-            self.changes.shrink_to(KEPT);
+            self.changes = VecDeque::new();
         }
         found
     }
