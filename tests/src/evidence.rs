@@ -87,7 +87,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "explorer",
-        about: "a loop keeps its seven promises in every interleaving, and a loop that breaks one is found out",
+        about: "a loop keeps its nine promises in every interleaving, and a loop that breaks one is found out",
         needs_data: false,
         run: explorer::run,
     },
