@@ -13,6 +13,7 @@ mod journal_records;
 mod journal_replay;
 mod journals;
 mod no_leak;
+mod no_leak_session;
 mod policy_docs;
 mod rig_docs;
 mod session_laws;

@@ -148,6 +148,7 @@ fn errors() -> Vec<Provoked> {
     ];
     errors.extend(refused_summaries().into_iter().map(|bytes| refused(parse_summary(&bytes))));
     errors.extend(journal_errors());
+    errors.extend(session_errors());
     errors.extend(refused_transcripts().into_iter().map(|text| refused(read_transcript(&text))));
     errors
 }
@@ -179,6 +180,14 @@ fn journal_errors() -> Vec<Provoked> {
         refused(wait(journal.append(&lease, vec![record(CANARY.to_owned())]))),
         refused(StableName::new(CANARY)),
     ]
+}
+
+/// The errors of a live session.
+fn session_errors() -> Vec<Provoked> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    let errors = runtime.unwrap().block_on(crate::no_leak_session::session_errors());
+    let (admit, session, open, compact) = errors;
+    admit.into_iter().map(provoked).chain([provoked(session), provoked(open), provoked(compact)]).collect()
 }
 
 #[test]
