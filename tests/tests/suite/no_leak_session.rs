@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use epitome_loop::{Message, RawJson, Sampling, TokenCount};
 use epitome_sessionruntime::journal::MemoryJournal;
 use epitome_sessionruntime::{
-    AdmitError, CompactError, Delivered, OpenError, RequestFrame, Session, SessionError, SessionPorts,
+    AdmitError, CompactError, OpenError, RequestFrame, Session, SessionError, SessionPorts,
     SessionSettings,
 };
 use epitome_tests::session_scene::{SessionScene, Treatment, WorkAct, turn};
@@ -138,10 +138,4 @@ pub(crate) async fn session_errors() -> (Vec<AdmitError>, SessionError, OpenErro
     assert_eq!(no_worker, OpenError::NoWorker);
     assert!(matches!(full, Err(AdmitError::ContextLimit { .. })));
     (vec![fingerprint.unwrap_err(), full.unwrap_err()], empty, no_worker, refused)
-}
-
-/// What a subscriber gets is silent too, when it is shown.
-#[test]
-fn what_was_lost_is_a_number() {
-    assert_eq!(format!("{:?}", Delivered::Lost(3)), "Lost(3)");
 }
