@@ -276,7 +276,8 @@ impl LoopAdapter for Surroundings {
         // The event of the commit is as new as the attempt is.
         let mut event = *attempt.as_bytes();
         event[0] = 1;
-        Ok(Replacement { before, after, event: EventId::from_bytes(event) })
+        let post_fingerprint = after.request_fingerprint;
+        Ok(Replacement { before, after, event: EventId::from_bytes(event), post_fingerprint })
     }
 
     fn apply(&self, attempt: AttemptId, basis: ContextBasis) {

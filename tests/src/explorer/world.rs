@@ -364,6 +364,7 @@ impl World {
                     Count::Failed => Err(RejectionReason::ContextCountFailed),
                     _ => Ok(Box::new(Replacement {
                         before: self.measured(u64::from(before)),
+                        post_fingerprint: after.request_fingerprint,
                         after,
                         event: EventId::from_bytes(self.id()),
                     })),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use epitome_loop::{
     AttemptId, CommandId, ContextBasis, ContextMeasurement, ContextRevision, EventId, Message,
-    RejectionReason, Timestamp, TokenCount,
+    RejectionReason, RequestFingerprint, Timestamp, TokenCount,
 };
 use epitome_loopruntime::Landing;
 use epitome_loopruntime::decision::{
@@ -91,7 +91,8 @@ impl Live {
                                 input_tokens: TokenCount(tokens_after),
                                 ..before.clone()
                             };
-                            Box::new(Replacement { before, after, event })
+                            let post_fingerprint = after.request_fingerprint;
+                            Box::new(Replacement { before, after, event, post_fingerprint })
                         });
                         if let (Ok(replacement), Some((_, kept))) = (&outcome, &mut self.commit) {
                             *kept = (**replacement).clone();
@@ -142,14 +143,20 @@ impl Live {
                     waiters: attempt.waiters.into(),
                 };
                 let any = measurement(start.basis, 0);
-                let none = Replacement { before: any.clone(), after: any, event: EventId::default() };
+                let none = Replacement {
+                    before: any.clone(),
+                    after: any,
+                    event: EventId::default(),
+                    post_fingerprint: RequestFingerprint::default(),
+                };
                 self.commit = Some((start.clone(), none));
                 let id = self.event();
                 self.write(id, RecordBody::Started(start));
                 return Some(Input::Recorded { attempt: attempt.id });
             }
             Record::Committed { attempt, basis, landing } => {
-                let (start, Replacement { before, after, event }) = self.commit.take().unwrap();
+                let (start, Replacement { before, after, event, post_fingerprint: _ }) =
+                    self.commit.take().unwrap();
                 let kept = self.messages.saturating_sub(1);
                 let committed = Committed {
                     attempt,

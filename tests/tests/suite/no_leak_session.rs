@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex};
 use epitome_loop::{Message, RawJson, Sampling, TokenCount};
 use epitome_sessionruntime::journal::MemoryJournal;
 use epitome_sessionruntime::{
-    AdmitError, CompactError, OpenError, RequestFrame, Session, SessionError, SessionPorts,
-    SessionSettings,
+    AdmitError, CompactError, OpenError, RequestFrame, Session, SessionError, SessionPorts, SessionSettings,
 };
 use epitome_tests::session_scene::{SessionScene, Treatment, WorkAct, turn};
 use epitome_tests::{AppendFault, FaultyJournal};

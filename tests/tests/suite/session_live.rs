@@ -90,7 +90,7 @@ async fn at_the_threshold_a_summary_takes_the_place_of_the_old_part() {
     assert_eq!(admitted.messages.last(), before.last());
     assert_eq!(admitted.messages, session.messages());
     // The measurement that the leave was given on is that of the commit, and says nothing new.
-    assert_eq!(admitted.measurement.unwrap().input_tokens, report.after.input_tokens);
+    assert_eq!(admitted.measurement.unwrap(), report.after);
     is_as_written(&scene, &session).await;
 
     let trace = session.decision_trace().await.unwrap();

@@ -377,8 +377,7 @@ impl DecisionCore {
                 effects.push(Effect::Apply { attempt: attempt.id, basis });
                 let landed = AttemptEnd::Landed(after.occupancy());
                 let tracker = std::mem::take(&mut self.tracker).at(basis);
-                let after = ContextMeasurement { basis, ..*after };
-                self.tracker = match tracker.clone().apply(after, self.settings.trigger) {
+                self.tracker = match tracker.clone().apply(*after, self.settings.trigger) {
                     Ok((tracker, _)) => tracker,
                     Err(_) => tracker,
                 };
@@ -416,7 +415,7 @@ impl DecisionCore {
     /// Judges the new request against the one that it would replace.
     fn judge(&mut self, replacement: &Replacement, effects: &mut Vec<Effect>) {
         let Some(run) = &self.run else { return };
-        let Replacement { before, after, event } = replacement;
+        let Replacement { before, after, event, post_fingerprint } = replacement;
         let is_of_now = |measurement: &ContextMeasurement| {
             Some(measurement.basis) == run.attempt.basis && measurement.basis == self.basis()
         };
@@ -430,7 +429,9 @@ impl DecisionCore {
             return self.reject(RejectionReason::Internal, effects);
         };
         let record = Record::Committed { attempt: run.attempt.id, basis, landing };
-        let end = End::Commit { basis, after: Box::new(after.clone()) };
+        let request_fingerprint = *post_fingerprint;
+        let after = ContextMeasurement { basis, request_fingerprint, ..after.clone() };
+        let end = End::Commit { basis, after: Box::new(after) };
         self.go_on(Phase::Ending(end), Effect::Record(record), effects);
     }
 

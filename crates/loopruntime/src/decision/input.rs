@@ -1,6 +1,6 @@
 //! What a loop hears.
 
-use epitome_loop::{AttemptId, ContextMeasurement, EventId, RejectionReason, Trigger};
+use epitome_loop::{AttemptId, ContextMeasurement, EventId, RejectionReason, RequestFingerprint, Trigger};
 
 use super::{Boundary, Waiter};
 
@@ -101,4 +101,6 @@ pub struct Replacement {
     pub after: ContextMeasurement,
     /// The event of the commit.
     pub event: EventId,
+    /// The fingerprint of the same new request in the context that the commit makes.
+    pub post_fingerprint: RequestFingerprint,
 }

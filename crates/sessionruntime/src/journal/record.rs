@@ -119,7 +119,7 @@ pub struct Committed {
     pub leading: u64,
     /// The whole request before.
     pub before: ContextMeasurement,
-    /// The whole request after, of the context that the attempt worked on.
+    /// The whole request after, in the context from now on.
     pub after: ContextMeasurement,
     /// What the summary takes.
     pub summary_tokens: TokenCount,

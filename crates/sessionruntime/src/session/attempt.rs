@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_loop::{
-    AttemptId, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason, SharedText, TokenCount,
-    Usage,
+    AttemptId, ContextBasis, ContextMeasurement, ContextRevision, EventId, Message, RejectionReason,
+    RequestFingerprint, SharedText, TokenCount, Usage,
 };
 use epitome_loopruntime::decision::{Replacement, Waiter};
 use epitome_loopruntime::{ConversationSummary, Landing};
@@ -57,6 +57,7 @@ struct Summarized {
 pub(super) struct Counted {
     pub(super) rebuilt: Vec<Message>,
     event: EventId,
+    post_fingerprint: RequestFingerprint,
     retained: Arc<[MessageRange]>,
     leading: u64,
     after: ContextMeasurement,
@@ -91,7 +92,7 @@ impl Counted {
             retained: Arc::clone(&self.retained),
             leading: self.leading,
             before: before.clone(),
-            after: self.after.clone(),
+            after: self.after_at(post),
             summary_tokens: *summary_tokens,
             landing: self.landing,
             usage: *usage,
@@ -101,13 +102,18 @@ impl Counted {
         }
     }
 
+    /// The new request, in the context that the commit makes.
+    fn after_at(&self, basis: ContextBasis) -> ContextMeasurement {
+        ContextMeasurement { basis, request_fingerprint: self.post_fingerprint, ..self.after.clone() }
+    }
+
     pub(super) fn report(&self, attempt: AttemptId, basis: ContextBasis) -> CompactionReport {
         let Summarized { before, plan, summary_tokens, left_out, usage, .. } = &*self.summarized;
         CompactionReport {
             attempt,
             basis,
             before: before.clone(),
-            after: self.after.clone(),
+            after: self.after_at(basis),
             landing: self.landing,
             replaced: plan.replaced.len() as u64,
             kept: plan.kept.len() as u64,
@@ -135,6 +141,7 @@ pub(super) async fn count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Re
         before: counted.summarized.before.clone(),
         after: counted.after.clone(),
         event: counted.event,
+        post_fingerprint: counted.post_fingerprint,
     });
     keep(shared, attempt, counted, |work, counted| work.counted = Some(counted))?;
     replacement.ok_or(RejectionReason::Internal)
@@ -272,8 +279,14 @@ async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counte
     // An earlier summary has no number, and the plan never keeps it.
     let kept = kept.ok_or_else(|| refused(RejectionReason::Internal, None))?;
     let leading = leading_system(&rebuilt) as u64;
+    let event = shared.event();
+    // The commit is the next revision, through its own event.
+    let revision = ContextRevision(context.basis.revision.0.saturating_add(1));
+    let post = Snapshot { basis: ContextBasis { revision, through_event_id: event }, ..context.clone() };
+    let post_fingerprint = measuring_of(&post)?.request_fingerprint;
     Ok(Counted {
-        event: shared.event(),
+        event,
+        post_fingerprint,
         retained: MessageRange::of_numbers(kept).into(),
         leading,
         after,

@@ -14,7 +14,7 @@ pub struct CompactionReport {
     pub basis: ContextBasis,
     /// The whole request before.
     pub before: ContextMeasurement,
-    /// The whole request after, of the context that was compacted.
+    /// The whole request after, in the context from then on.
     pub after: ContextMeasurement,
     /// Whether it landed low enough for another attempt to be worth it.
     pub landing: Landing,
