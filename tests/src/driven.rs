@@ -52,12 +52,14 @@ pub struct Script {
     pub apply: Act,
     /// Listening to what is answered and refused.
     pub listen: Act,
+    /// Telling the time to the loop.
+    pub clock: Act,
 }
 
 impl Default for Script {
     fn default() -> Self {
         let well = Act::Well(Duration::ZERO);
-        Self { summarize: well, count: well, record: (0, well), apply: well, listen: well }
+        Self { summarize: well, count: well, record: (0, well), apply: well, listen: well, clock: well }
     }
 }
 
@@ -170,7 +172,10 @@ impl Driven {
     /// A new command, given now.
     #[must_use]
     pub fn waiter(&self) -> Waiter {
-        Waiter { created_at: self.around.now(), command: CommandId::from_bytes(self.id()) }
+        Waiter {
+            created_at: Timestamp(self.next.fetch_add(1, Ordering::Relaxed)),
+            command: CommandId::from_bytes(self.id()),
+        }
     }
 
     /// The bytes of a new id.
@@ -233,6 +238,9 @@ async fn act(act: Act) -> Result<(), RejectionReason> {
 #[async_trait]
 impl LoopAdapter for Surroundings {
     fn now(&self) -> Timestamp {
+        if self.script().clock == Act::Panics {
+            std::panic::resume_unwind(Box::new("as the script has it"));
+        }
         Timestamp(self.clock.fetch_add(1, Ordering::Relaxed))
     }
 

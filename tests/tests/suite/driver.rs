@@ -38,6 +38,16 @@ fn a_full_context_is_compacted_once_and_then_sent() {
 }
 
 #[test]
+fn a_clock_that_panics_stands_still() {
+    run(async {
+        let driven = full(Script::default()).await;
+        driven.around.play(Script { clock: Act::Panics, ..Script::default() });
+        assert!(matches!(driven.admit().await, Ok(Reply::Committed(_))));
+        assert_eq!(driven.append(10).await, Ok(Ok(())));
+    });
+}
+
+#[test]
 fn input_waits_while_an_attempt_runs_and_comes_in_order() {
     run(async {
         let driven = full(Script { summarize: LONG, ..Script::default() }).await;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use epitome_loop::{AttemptId, EventId, RejectionReason};
+use epitome_loop::{AttemptId, EventId, RejectionReason, Timestamp};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
@@ -47,6 +47,7 @@ pub fn drive(
         job: None,
         attempt_until: None,
         trace: Trace::default(),
+        latest: Timestamp::default(),
         is_ending: false,
     };
     // A loop mostly waits, and there are many of them: its future holds the task once, and what is rare in a box.
@@ -78,6 +79,7 @@ struct Task {
     /// When the time for the attempt that runs is over.
     attempt_until: Option<Instant>,
     trace: Trace,
+    latest: Timestamp,
     is_ending: bool,
 }
 
@@ -196,11 +198,19 @@ impl Task {
     }
 
     fn decide(&mut self, input: Input) -> Vec<Effect> {
-        let now = self.adapter.now();
+        let now = self.now();
         let Some(core) = self.core.take() else { return Vec::new() };
         let (core, effects) = core.handle(input, now);
         self.core = Some(core);
         effects
+    }
+
+    /// What time it is; as late as it was before when the adapter does not say, or says an earlier time.
+    fn now(&mut self) -> Timestamp {
+        let adapter = &self.adapter;
+        let told = catch_unwind(AssertUnwindSafe(|| adapter.now())).unwrap_or_default();
+        self.latest = self.latest.max(told);
+        self.latest
     }
 
     /// Does what the core asks for. Records that stand in a row are written together.
