@@ -23,6 +23,7 @@ pub mod json_text;
 mod loop_definition;
 mod measurement;
 mod model;
+mod model_client;
 mod model_definition;
 mod observation;
 mod policy;
@@ -78,6 +79,9 @@ pub use model::{
     BasisPoints, ContextLimitUnknown, ContextLimits, ContextLimitsError, ContextLimitsField, ModelKey,
     ModelKeyError, ModelKeyField, PressureLevel, ResolvedLimits, ZeroLimit, occupancy,
     resolve_context_limits,
+};
+pub use model_client::{
+    AnswerForm, FinishReason, ModelAnswer, ModelCall, ModelCallError, ModelCallErrorKind, ModelClient,
 };
 pub use model_definition::{Model, ModelCaps, ModelError, Sampling};
 pub use observation::{ContextObservationError, ContextObservationPolicy};

@@ -147,6 +147,8 @@ fn errors() -> Vec<Provoked> {
         refused(write(&transcript(), &Replacement { summary: None, kept: &[7] }, Format::PiSession)),
     ];
     errors.extend(refused_summaries().into_iter().map(|bytes| refused(parse_summary(&bytes))));
+    errors.push(provoked(ModelCallError::from(ModelCallErrorKind::Status(500))));
+    errors.push(provoked(ModelCallErrorKind::Malformed));
     errors.extend(journal_errors());
     errors.extend(session_errors());
     errors.extend(refused_transcripts().into_iter().map(|text| refused(read_transcript(&text))));
