@@ -35,7 +35,7 @@ pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
 pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
 pub use session::{
     AdmitError, Admitted, Appended, Clock, CompactError, CompactionReport, Delivered, FreshIds, IdSource,
-    LoopPorts, MAX_APPEND_BYTES, OpenError, RejectionReport, RequestFrame, Session, SessionError,
+    LoopPorts, MAX_APPEND_BYTES, OpenError, OverBytes, RejectionReport, RequestFrame, Session, SessionError,
     SessionEvent, SessionLimits, SessionPorts, SessionSettings, Subscription, SystemClock,
 };
 pub use unseen::{ReportedContext, unseen_by_report};

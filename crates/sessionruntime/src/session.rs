@@ -28,7 +28,7 @@ mod subscription;
 
 pub use admission::Admitted;
 pub use append::{Appended, MAX_APPEND_BYTES};
-pub use error::{AdmitError, CompactError, SessionError};
+pub use error::{AdmitError, CompactError, OverBytes, SessionError};
 pub use event::SessionEvent;
 pub use frame::RequestFrame;
 pub use handle::Session;

@@ -336,6 +336,12 @@ async fn bytes_are_a_second_limit() {
     talk(&session, 3..5, 400).await;
     let report = admit(&session).await.unwrap().compacted.unwrap();
     assert!(report.before.occupancy() < COMPACT_AT, "it is the bytes that ask for it");
+    // One message alone may be too large.
+    session.append([Message::user("x".repeat(6_000))]).await.unwrap();
+    let Err(AdmitError::ContextLimit { over_bytes: Some(over), .. }) = admit(&session).await else {
+        panic!()
+    };
+    assert!(over.limit == 6_000 && over.bytes > 6_000);
 }
 
 #[tokio::test(start_paused = true)]
@@ -378,7 +384,7 @@ async fn a_journal_that_fails_stops_the_session() {
         talk(&session, 0..1, 100).await;
         assert_eq!(session.append(turn(1, 100)).await.unwrap_err(), SessionError::Halted);
         assert_eq!(session.messages().len(), 4);
-        assert_eq!(admit(&session).await.unwrap_err(), AdmitError::Session(SessionError::Ended));
+        assert_eq!(admit(&session).await.unwrap_err(), AdmitError::Session(SessionError::Halted));
         // Only the journal knows.
         let again = scene.open().await.unwrap();
         assert_eq!(again.messages().len(), if fault == AppendFault::After { 8 } else { 4 });

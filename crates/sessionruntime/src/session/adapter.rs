@@ -36,19 +36,11 @@ impl LoopAdapter for SessionAdapter {
     }
 
     async fn record(&self, records: Vec<Record>) -> Result<(), RecordFailed> {
-        let shared = &self.0;
-        let batch = self.batch(records)?;
-        // What goes back in time must be readable before it is written that it did.
-        let rewound = if batch.rewinds { Some(self.rewound(&batch.records).await?) } else { None };
-        let encoded = batch.records.iter().map(encode_record).collect::<Result<Vec<_>, _>>();
-        let encoded = encoded.map_err(|_| RecordFailed)?;
-        let acknowledged = shared.journal.append(&shared.lease, encoded).await.map_err(|error| {
-            tracing::error!(
-                target: "epitome::session", session = %shared.session(), error = %error, "journal failed"
-            );
-            RecordFailed
-        })?;
-        self.fold(batch.records, &acknowledged, rewound)
+        let written = self.write(records).await;
+        if written.is_err() {
+            self.0.halt();
+        }
+        written
     }
 
     async fn summarize(&self, attempt: AttemptId, basis: ContextBasis) -> Result<(), RejectionReason> {
@@ -80,20 +72,42 @@ impl LoopAdapter for SessionAdapter {
             rule = ?decision.rule,
             "request decided"
         );
-        let live = self.0.live();
+        let live = &mut *self.0.live();
         live.feed.tell(live.state.last(), || SessionEvent::Decided(decision));
     }
 
-    fn answered(&self, command: CommandId, _reply: &Reply) {
+    fn answered(&self, command: CommandId, reply: &Reply) {
+        if *reply == Reply::Halted {
+            self.0.halt();
+        }
         self.0.live().instructions.remove(&command);
     }
 
-    fn refused(&self, change: &Change, _why: Refused) {
+    fn refused(&self, change: &Change, why: Refused) {
+        if why == Refused::Halted {
+            self.0.halt();
+        }
         self.0.live().appends.remove(&change.event);
     }
 }
 
 impl SessionAdapter {
+    async fn write(&self, records: Vec<Record>) -> Result<(), RecordFailed> {
+        let shared = &self.0;
+        let batch = self.batch(records)?;
+        // What goes back in time must be readable before it is written that it did.
+        let rewound = if batch.rewinds { Some(self.rewound(&batch.records).await?) } else { None };
+        let encoded = batch.records.iter().map(encode_record).collect::<Result<Vec<_>, _>>();
+        let encoded = encoded.map_err(|_| RecordFailed)?;
+        let acknowledged = shared.journal.append(&shared.lease, encoded).await.map_err(|error| {
+            tracing::error!(
+                target: "epitome::session", session = %shared.session(), error = %error, "journal failed"
+            );
+            RecordFailed
+        })?;
+        self.fold(batch.records, &acknowledged, rewound)
+    }
+
     /// The records as the journal takes them.
     fn batch(&self, records: Vec<Record>) -> Result<Batch, RecordFailed> {
         let at = self.0.now();
@@ -252,7 +266,7 @@ impl HustleAudit for Audit {
                 event = ?record.event,
                 "hustle"
             );
-            let live = shared.live();
+            let live = &mut *shared.live();
             live.feed.tell(live.state.last(), || SessionEvent::Hustle(record));
         }
         Ok(())

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use epitome_loop::{ContextMeasurement, Message, PressureLevel, RejectionReason, ValidPolicy};
 use epitome_loopruntime::decision::{Reply, Waiter};
+use epitome_loopruntime::driver::DriverClosed;
 use tracing::Instrument as _;
 
-use super::error::{AdmitError, SessionError};
+use super::error::{AdmitError, OverBytes, SessionError};
 use super::frame::{Framed, RequestFrame};
-use super::handle::{Session, ended};
+use super::handle::Session;
 use super::live::Snapshot;
 use super::report::{AttemptReport, CompactionReport, RejectionReport};
 use crate::measuring::Measuring;
@@ -66,8 +67,8 @@ impl Session {
             };
             let measurement =
                 measuring.measure(Arc::clone(&context.messages)).await.map_err(AdmitError::Count)?;
-            let is_over_bytes = is_over_bytes(&measuring, &context);
-            match self.ask(measurement.clone(), is_over_bytes).await? {
+            let over_bytes = over_bytes(&measuring, &context);
+            match self.ask(measurement.clone(), over_bytes.is_some()).await? {
                 Reply::Committed(attempt) => {
                     if let Some(AttemptReport::Committed(report)) = self.report_of(attempt) {
                         compacted = Some(*report);
@@ -85,7 +86,13 @@ impl Session {
                     if context.binding.policy().is_some() =>
                 {
                     let measurement = Box::new(measurement);
-                    return Err(AdmitError::ContextLimit { measurement, exhausted, retry_after, refused });
+                    return Err(AdmitError::ContextLimit {
+                        measurement,
+                        over_bytes,
+                        exhausted,
+                        retry_after,
+                        refused,
+                    });
                 }
                 Reply::Send | Reply::ContextLimit { .. } => {
                     let level = self.shared.live().state.tracker().level();
@@ -112,9 +119,12 @@ impl Session {
     }
 
     async fn ask(&self, measurement: ContextMeasurement, is_over_bytes: bool) -> Result<Reply, SessionError> {
-        let place = self.agent_loop.place().await.map_err(ended)?;
+        let place = self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?;
         let waiter = Waiter { created_at: self.shared.now(), command: self.shared.command() };
-        place.admit(waiter, self.shared.attempt(), measurement, is_over_bytes).await.map_err(ended)
+        place
+            .admit(waiter, self.shared.attempt(), measurement, is_over_bytes)
+            .await
+            .map_err(|DriverClosed| self.shared.end())
     }
 
     fn leave(&self, admitted: Admitted) -> Admitted {
@@ -123,9 +133,10 @@ impl Session {
     }
 }
 
-fn is_over_bytes(measuring: &Measuring, context: &Snapshot) -> bool {
-    let limit = context.binding.policy().and_then(ValidPolicy::max_request_bytes);
-    limit.is_some_and(|limit| measuring.request_bytes(&context.messages) > limit)
+fn over_bytes(measuring: &Measuring, context: &Snapshot) -> Option<OverBytes> {
+    let limit = context.binding.policy().and_then(ValidPolicy::max_request_bytes)?;
+    let bytes = measuring.request_bytes(&context.messages);
+    (bytes > limit).then_some(OverBytes { bytes, limit })
 }
 
 /// The messages of a request that nobody measures.

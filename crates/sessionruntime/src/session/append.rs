@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use epitome_loop::{ContextBasis, Message, TranscriptError, core_json_len, validate_depth};
 use epitome_loopruntime::decision::{Change, ChangeKind};
+use epitome_loopruntime::driver::DriverClosed;
 use tracing::Instrument as _;
 
 use super::error::SessionError;
-use super::handle::{Session, ended, refused};
+use super::handle::{Session, refused};
 
 /// At most so many bytes of messages can be appended at once, in their core form: one record holds them.
 pub const MAX_APPEND_BYTES: u64 = 256 << 20;
@@ -34,7 +35,7 @@ impl Session {
         let count = messages.len();
         let span = tracing::debug_span!(target: "epitome::session", "append", session = %self.id(), count);
         async {
-            let place = self.agent_loop.place().await.map_err(ended)?;
+            let place = self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?;
             let event = self.shared.event();
             {
                 let mut live = self.shared.live();
@@ -44,7 +45,7 @@ impl Session {
             // Nothing is awaited between keeping the messages and sending their event. A step is over when its outcome
             // is appended, so what waits for a boundary begins.
             let sent = place.at_boundary().change(Change { event, kind: ChangeKind::Append });
-            sent.await.map_err(ended)?.map_err(refused)?;
+            sent.await.map_err(|DriverClosed| self.shared.end())?.map_err(refused)?;
             Ok(Appended { basis: self.basis() })
         }
         .instrument(span)

@@ -2,10 +2,11 @@
 
 use epitome_loop::{AttemptId, RejectionReason, SharedText};
 use epitome_loopruntime::decision::{Boundary, Reply, Waiter};
+use epitome_loopruntime::driver::DriverClosed;
 use tracing::Instrument as _;
 
 use super::error::{CompactError, SessionError};
-use super::handle::{Session, ended};
+use super::handle::Session;
 use super::report::{AttemptReport, CompactionReport, RejectionReport};
 
 impl Session {
@@ -27,7 +28,7 @@ impl Session {
         &self,
         instructions: Option<SharedText>,
     ) -> Result<CompactionReport, CompactError> {
-        let place = self.agent_loop.place().await.map_err(ended)?;
+        let place = self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?;
         let waiter = Waiter { created_at: self.shared.now(), command: self.shared.command() };
         let is_request_under_way = {
             let mut live = self.shared.live();
@@ -46,7 +47,7 @@ impl Session {
                 answer.await
             }
         };
-        match answered.map_err(ended)? {
+        match answered.map_err(|DriverClosed| self.shared.end())? {
             Reply::Committed(attempt) => match self.report_of(attempt) {
                 Some(AttemptReport::Committed(report)) => Ok(*report),
                 _ => Err(CompactError::NotAdmitted(RejectionReason::Internal)),

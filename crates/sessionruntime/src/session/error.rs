@@ -42,11 +42,13 @@ pub enum SessionError {
 #[non_exhaustive]
 pub enum AdmitError {
     /// The request does not fit, and no compaction makes it fit.
-    #[error("the request takes {} of {} tokens, and no compaction makes it fit{}", measurement.input_tokens,
-        measurement.input_limit, because(refused.as_ref()))]
+    #[error("the request takes {}, and no compaction makes it fit{}", taken(measurement, *over_bytes),
+        because(refused.as_ref()))]
     ContextLimit {
         /// The request.
         measurement: Box<ContextMeasurement>,
+        /// Its bytes, when it is they that do not fit.
+        over_bytes: Option<OverBytes>,
         /// Whether no compaction will be tried until the context has become smaller or the user acts.
         exhausted: bool,
         /// After how long another one would be tried.
@@ -75,6 +77,23 @@ pub enum AdmitError {
     /// The session has ended, or its journal failed.
     #[error("{0}")]
     Session(SessionError),
+}
+
+/// A request with more bytes than the policy allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OverBytes {
+    /// What it has, in core form.
+    pub bytes: u64,
+    /// What the policy allows.
+    pub limit: u64,
+}
+
+fn taken(measurement: &ContextMeasurement, over_bytes: Option<OverBytes>) -> String {
+    let ContextMeasurement { input_tokens, input_limit, .. } = measurement;
+    match over_bytes {
+        Some(OverBytes { bytes, limit }) => format!("{bytes} bytes where {limit} are allowed"),
+        None => format!("{input_tokens} of {input_limit} tokens"),
+    }
 }
 
 fn because(refused: Option<&RejectionReason>) -> String {

@@ -51,9 +51,11 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    pub(super) fn tell(&self, last: Sequence, event: impl FnOnce() -> SessionEvent) {
-        if let Some(sender) = self.sender.as_ref().filter(|sender| sender.receiver_count() > 0) {
-            // Whoever listened may have gone meanwhile.
+    pub(super) fn tell(&mut self, last: Sequence, event: impl FnOnce() -> SessionEvent) {
+        // When the last one who listened has gone, what is kept for slow ones goes too.
+        self.sender.take_if(|sender| sender.receiver_count() == 0);
+        if let Some(sender) = &self.sender {
+            // Whoever listened may be going just now.
             let _nobody = sender.send(Published { last, event: event() });
         }
     }

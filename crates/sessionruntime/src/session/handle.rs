@@ -71,7 +71,7 @@ impl Session {
     /// [`SessionError::Ended`].
     pub fn interrupt(&self) -> Result<(), SessionError> {
         self.shared.live().is_request_under_way = false;
-        self.agent_loop.interrupt().map_err(ended)
+        self.agent_loop.interrupt().map_err(|DriverClosed| self.shared.end())
     }
 
     /// The agent is between two steps or turns. [`Session::admit`] and [`Session::append`] say so as well; this is for
@@ -81,7 +81,7 @@ impl Session {
     /// [`SessionError::Ended`].
     pub async fn boundary(&self, boundary: Boundary) -> Result<(), SessionError> {
         self.shared.live().is_request_under_way = false;
-        self.agent_loop.boundary(boundary).await.map_err(ended)
+        self.agent_loop.boundary(boundary).await.map_err(|DriverClosed| self.shared.end())
     }
 
     /// The loop is another one from now on: another model, other limits, another policy. A compaction that is under way
@@ -110,7 +110,7 @@ impl Session {
     /// # Errors
     /// [`SessionError::Ended`].
     pub async fn decision_trace(&self) -> Result<Vec<Decision>, SessionError> {
-        self.agent_loop.decision_trace().await.map_err(ended)
+        self.agent_loop.decision_trace().await.map_err(|DriverClosed| self.shared.end())
     }
 
     /// Why no summary can be made any more although the session goes on, if a worker is to blame.
@@ -147,10 +147,6 @@ impl Session {
             lanes.close().await;
         }
     }
-}
-
-pub(super) fn ended(_: DriverClosed) -> SessionError {
-    SessionError::Ended
 }
 
 pub(super) fn refused(why: Refused) -> SessionError {

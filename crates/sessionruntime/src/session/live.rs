@@ -1,6 +1,7 @@
 //! What a session holds in memory: what its records add up to, and the messages of the context in force.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use epitome_loop::{AttemptId, CommandId, ContextBasis, EventId, Message, SessionId, SharedText, Timestamp};
@@ -8,6 +9,7 @@ use epitome_loopruntime::parse_summary_text;
 
 use super::attempt::AttemptWork;
 use super::binding::Binding;
+use super::error::SessionError;
 use super::event::Feed;
 use super::frame::Framed;
 use super::ports::{Clock, IdSource, SessionPorts};
@@ -22,6 +24,8 @@ pub(super) struct Shared {
     pub(super) ids: Arc<dyn IdSource>,
     pub(super) lease: WriterLease,
     pub(super) runtime: tokio::runtime::Handle,
+    /// Whether the journal failed.
+    is_halted: AtomicBool,
     live: Mutex<Live>,
 }
 
@@ -66,13 +70,30 @@ impl Shared {
         live: Live,
     ) -> Self {
         let SessionPorts { journal, agent_loop: _, clock, ids } = ports;
-        Self { journal, clock, ids, lease, runtime, live: Mutex::new(live) }
+        Self {
+            journal,
+            clock,
+            ids,
+            lease,
+            runtime,
+            is_halted: AtomicBool::new(false),
+            live: Mutex::new(live),
+        }
     }
 
     /// The live part. Never held while anything is awaited.
     pub(super) fn live(&self) -> MutexGuard<'_, Live> {
         // Whoever panicked with it has left every field whole: each is changed in one step.
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn halt(&self) {
+        self.is_halted.store(true, Ordering::Release);
+    }
+
+    /// Why the loop hears nothing any more.
+    pub(super) fn end(&self) -> SessionError {
+        if self.is_halted.load(Ordering::Acquire) { SessionError::Halted } else { SessionError::Ended }
     }
 
     pub(super) fn session(&self) -> SessionId {

@@ -1,9 +1,10 @@
 //! Taking compactions back, and putting them in force again.
 
 use epitome_loopruntime::decision::{Change, ChangeKind, Rewind};
+use epitome_loopruntime::driver::DriverClosed;
 
 use super::error::SessionError;
-use super::handle::{Session, ended, refused};
+use super::handle::{Session, refused};
 
 impl Session {
     /// Takes the newest compaction back: the context is what it was before it, with everything that was appended since.
@@ -34,10 +35,10 @@ impl Session {
     }
 
     async fn rewind(&self, rewind: Rewind) -> Result<u64, SessionError> {
-        let place = self.agent_loop.place().await.map_err(ended)?;
+        let place = self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?;
         let event = self.shared.event();
         let sent = place.at_boundary().change(Change { event, kind: ChangeKind::Rewind(rewind) });
-        sent.await.map_err(ended)?.map_err(refused)?;
+        sent.await.map_err(|DriverClosed| self.shared.end())?.map_err(refused)?;
         Ok(self.shared.live().state.in_force())
     }
 }
