@@ -16,7 +16,10 @@ mod state;
 mod verify;
 
 pub use blob::{Blob, BlobDigest, LARGEST_INLINE_MEDIA};
-pub use codec::{CodecError, CodecFault, RECORD_VERSION, decode_record, encode_record, referred_blobs};
+pub use codec::{
+    CodecError, CodecFault, RECORD_VERSION, decode_record, decode_without_media, encode_record,
+    referred_blobs,
+};
 pub use error::JournalError;
 pub use memory::MemoryJournal;
 pub use port::{
@@ -24,7 +27,7 @@ pub use port::{
     SessionEntry, StoredRecord, WriterLease, checksum,
 };
 pub use record::{
-    AttemptStart, Committed, JournalRecord, MessageRange, RecordBody, SessionOpened, WaiterOutcome,
+    AttemptStart, Committed, Imported, JournalRecord, MessageRange, RecordBody, SessionOpened, WaiterOutcome,
 };
 pub use restore::{RestoreError, Restored, read_record, restore, restore_through};
 pub use stable_name::{StableName, StableNameError};

@@ -12,6 +12,7 @@ mod measuring;
 mod outcome;
 mod pinning;
 mod planning;
+mod recording;
 mod result;
 mod room;
 mod session;
@@ -32,6 +33,7 @@ pub use hustles::{
     WorkInput, WorkOrder, WorkStage, WorkerTraits, exit_verdict,
 };
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+pub use recording::{CommitTerms, committed_record, rejection_of};
 pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
 pub use session::{
     AdmitError, Admitted, Appended, Clock, CompactError, CompactionReport, Delivered, FreshIds, IdSource,

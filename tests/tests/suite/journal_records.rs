@@ -6,14 +6,14 @@ use std::sync::Arc;
 use epitome_loop::{
     AttemptId, BasisPoints, Block, CommandId, ContextBasis, ContextLimits, ContextMeasurement,
     ContextRevision, CountQuality, EventId, Image, Message, ModelKey, Opaque, RawJson, RejectionReason,
-    RequestFingerprint, SessionId, SharedBytes, Timestamp, TokenCount, Trigger, Usage,
+    RequestFingerprint, SessionId, SharedBytes, SharedText, Timestamp, TokenCount, Trigger, Usage,
 };
 use epitome_loopruntime::Landing;
 use epitome_loopruntime::decision::{AttemptReason, Disarmed, Latch, LatchState, Waiter};
 use epitome_sessionruntime::journal::{
-    AttemptStart, BlobDigest, CodecFault, Committed, EncodedRecord, JournalRecord, MessageRange,
+    AttemptStart, BlobDigest, CodecFault, Committed, EncodedRecord, Imported, JournalRecord, MessageRange,
     RECORD_VERSION, RecordBody, SessionOpened, StableName, StoredRecord, WaiterOutcome, checksum,
-    decode_record, encode_record,
+    decode_record, decode_without_media, encode_record,
 };
 use epitome_tests::WireCases;
 
@@ -145,6 +145,7 @@ fn one_of_each() -> Vec<RecordBody> {
         [Waiter { created_at: Timestamp(1), command }, Waiter { created_at: Timestamp(2), command }];
     let mut bodies = vec![
         RecordBody::Opened(opened()),
+        RecordBody::Imported(imported(b"source".to_vec())),
         RecordBody::Measured(measurement(basis, u64::MAX)),
         RecordBody::Started(AttemptStart {
             attempt,
@@ -186,6 +187,53 @@ fn every_kind_of_record_comes_back_equal() {
     for body in one_of_each() {
         comes_back(body);
     }
+}
+
+pub(crate) fn imported(source: Vec<u8>) -> Imported {
+    Imported {
+        format: StableName::new("openai_chat").unwrap(),
+        conversation: None,
+        name: None,
+        source: source.into(),
+        repairs: 0,
+    }
+}
+
+#[test]
+fn the_file_of_an_import_stands_outside_its_record_whatever_its_size() {
+    let hostile = Some(SharedText::from("a \"name\"\u{2028}\n"));
+    for size in [0, 1, 4_096, 4_097, 3_000_000] {
+        let named =
+            Imported { conversation: Some(u64::MAX), name: hostile.clone(), ..imported(vec![7; size]) };
+        let encoded = comes_back(RecordBody::Imported(Imported { repairs: u64::MAX, ..named.clone() }));
+        assert_eq!(encoded.blobs.iter().map(|blob| blob.bytes().len()).collect::<Vec<_>>(), [size]);
+        assert!(encoded.body.len() < 300, "{}", encoded.body.len());
+        comes_back(RecordBody::Imported(imported(vec![7; size])));
+        // Without the file, everything else of it can be read.
+        let (light, missing) = decode_without_media(SESSION, &stored(&encoded)).unwrap();
+        assert_eq!(missing, [encoded.blobs[0].digest()]);
+        let RecordBody::Imported(light) = light.body else { panic!("{}", light.body.kind()) };
+        assert_eq!(light, Imported { repairs: u64::MAX, source: SharedBytes::default(), ..named.clone() });
+    }
+}
+
+#[test]
+fn an_import_is_of_the_third_version() {
+    let encoded = comes_back(RecordBody::Imported(imported(b"x".to_vec())));
+    let text = String::from_utf8(encoded.body.to_vec()).unwrap();
+    let fault = |text: String| decode_record(SESSION, &of_text(text), &blobs(&encoded)).unwrap_err().fault;
+    for version in [1, 2] {
+        let older = text.replace("\"version\":3", &format!("\"version\":{version}"));
+        assert_eq!(fault(older), CodecFault::UnknownKind);
+    }
+    for (with, without) in
+        [("\"repairs\":0", "\"repair\":0"), ("openai_chat", "openai-chat"), (",\"name\":null", "")]
+    {
+        assert!(matches!(fault(text.replace(with, without)), CodecFault::Json(_)), "{with}");
+    }
+    let other: BTreeMap<_, _> = [(BlobDigest::of(b"y"), SharedBytes::from(b"y".to_vec()))].into();
+    let missing = decode_record(SESSION, &stored(&encoded), &other).map_err(|error| error.fault);
+    assert_eq!(missing, Err(CodecFault::MissingBlob));
 }
 
 fn of_text(text: String) -> StoredRecord {

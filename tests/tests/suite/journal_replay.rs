@@ -13,13 +13,14 @@ use epitome_loopruntime::decision::{
     Replacement, Rewind, Waiter,
 };
 use epitome_sessionruntime::journal::{
-    AttemptStart, Committed, Journal, JournalRecord, MemoryJournal, MessageRange, RecordBody, ReplayFault,
-    SessionState, StableName, WaiterOutcome, encode_record, replay, restore, restore_through, verify_session,
+    AttemptStart, Committed, Finding, FindingKind, Journal, JournalRecord, MemoryJournal, MessageRange,
+    RecordBody, ReplayFault, SessionState, StableName, WaiterOutcome, encode_record, replay, restore,
+    restore_through, verify_session,
 };
 use epitome_tests::wait;
 use proptest::prelude::*;
 
-use crate::journal_records::{SESSION, TRIGGER, event, measurement, opened};
+use crate::journal_records::{SESSION, TRIGGER, event, imported, measurement, opened};
 
 /// A loop as it lives: the decision core, and what it wants written.
 struct Live {
@@ -413,6 +414,7 @@ fn what_does_not_follow_is_refused() {
     assert!(fault(vec![open(), message(0), start(), commit(&[(0, 1)], 1, good)]).is_ok());
     for (bodies, expected) in [
         (vec![message(0)], (1, ReplayFault::NotOpened)),
+        (vec![RecordBody::Imported(imported(Vec::new()))], (1, ReplayFault::NotOpened)),
         (vec![open(), message(1)], (2, ReplayFault::MessageNumber)),
         (vec![open(), message(0), start(), start()], (4, ReplayFault::Attempt)),
         (vec![open(), message(0), message(1), start()], (4, ReplayFault::Basis)),
@@ -431,6 +433,43 @@ fn what_does_not_follow_is_refused() {
     let record = JournalRecord { id: event(1), at: Timestamp(1), body: open() };
     let gap = replay(TRIGGER, [(2, &record)]).map_err(|error| error.fault);
     assert_eq!(gap, Err(ReplayFault::Gap));
+}
+
+#[test]
+fn an_import_moves_no_context_and_its_file_is_verified() {
+    let mut live = Live::new();
+    let source = b"what the messages came from".to_vec();
+    let id = live.event();
+    live.write(id, RecordBody::Imported(imported(source.clone())));
+    let before = live.state();
+    for step in 0..60_u16 {
+        live.step((step % 7) as u8, step.wrapping_mul(7_919));
+    }
+    let (with, at) = (live.state(), live.journal.len() as u64);
+    let late = RecordBody::Imported(imported(source.clone()));
+    let later = with.clone().apply(at + 1, &JournalRecord { id: event(9_999), at: Timestamp(1), body: late });
+    let later = later.unwrap();
+    assert_eq!((later.basis(), later.context(), later.latch()), (with.basis(), with.context(), with.latch()));
+    assert_eq!(before.basis(), ContextBasis::default());
+
+    let journal = durable(&live);
+    let report = wait(verify_session(&journal, SESSION)).unwrap();
+    assert!(report.is_whole(), "{:?}", report.findings);
+    assert_eq!((report.blobs, wait(restore(&journal, SESSION, TRIGGER)).unwrap().state), (1, with.clone()));
+
+    // Another file under the digest: the session goes on without it, and verifying finds it.
+    let journal = MemoryJournal::new();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    let damaged = live.journal.iter().map(|record| {
+        let mut encoded = encode_record(record).unwrap();
+        encoded.blobs.clear();
+        encoded
+    });
+    wait(journal.append(&lease, damaged.collect())).unwrap();
+    assert_eq!(wait(restore(&journal, SESSION, TRIGGER)).unwrap().state, with);
+    let findings = wait(verify_session(&journal, SESSION)).unwrap().findings;
+    let expected = Finding { sequence: 2, kind: FindingKind::Media };
+    assert_eq!(findings, [expected]);
 }
 
 #[test]

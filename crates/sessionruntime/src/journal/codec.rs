@@ -1,6 +1,6 @@
 //! Records as bytes: JSON that says its version and its kind first.
 //!
-//! `{"version":2,"kind":"...","at":NANOSECONDS,"body":{...}}`. Whatever a session can hold comes back equal: raw JSON
+//! `{"version":3,"kind":"...","at":NANOSECONDS,"body":{...}}`. Whatever a session can hold comes back equal: raw JSON
 //! stands in strings, byte for byte, and large media are named by their digest. It is written and read by hand, as
 //! the wire is: a derived reader stops at 128 levels, and messages may have more.
 
@@ -19,7 +19,7 @@ use super::{BlobDigest, EncodedRecord, JournalRecord, StoredRecord, checksum};
 use crate::wire::{Fault, WireFault};
 
 /// The version of the records that are written. Every version from 1 to this one is read.
-pub const RECORD_VERSION: u64 = 2;
+pub const RECORD_VERSION: u64 = 3;
 
 /// A record cannot be written or read. Nothing of its content is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -89,8 +89,12 @@ pub fn referred_blobs(session: SessionId, stored: &StoredRecord) -> Result<Vec<B
     decode_without_media(session, stored).map(|(_, digests)| digests)
 }
 
-/// Reads a record; where there are media to be had, the record is not complete without them.
-pub(super) fn decode_without_media(
+/// Reads a record without what stands outside it: media that it refers to are empty, and so is the file of an
+/// import. With it come the digests of what is missing, each once, in the order of their first mention.
+///
+/// # Errors
+/// [`CodecError`].
+pub fn decode_without_media(
     session: SessionId,
     stored: &StoredRecord,
 ) -> Result<(JournalRecord, Vec<BlobDigest>), CodecError> {

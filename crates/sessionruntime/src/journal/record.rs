@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use epitome_loop::{
     AttemptId, CommandId, ContextBasis, ContextLimits, ContextMeasurement, EventId, Message, ModelKey,
-    RawJson, RejectionReason, SharedText, Timestamp, TokenCount, Usage, WaiterReplyId, waiter_reply_id,
+    RawJson, RejectionReason, SharedBytes, SharedText, Timestamp, TokenCount, Usage, WaiterReplyId,
+    waiter_reply_id,
 };
 use epitome_loopruntime::Landing;
 use epitome_loopruntime::decision::{AttemptReason, Latch, Waiter};
@@ -29,6 +30,8 @@ pub struct JournalRecord {
 pub enum RecordBody {
     /// The session was opened, for the first time or again. The first record of a session, and of each process.
     Opened(SessionOpened),
+    /// The messages in front of this record, or right behind it, came from a file. It moves no context.
+    Imported(Imported),
     /// Messages were added. They take the next numbers; the first message of a session has number 0.
     Appended {
         /// The number of the first of them.
@@ -78,6 +81,21 @@ pub struct SessionOpened {
     pub policy_revision: SharedText,
     /// Tool definitions, as the provider's JSON.
     pub tools: Arc<[RawJson]>,
+}
+
+/// A file that messages came from. They are what a reader of its format makes of its bytes, repaired.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// How the file was read; the name of its format, with underscores for hyphens.
+    pub format: StableName,
+    /// Which of the file's conversations it was, counted from 0, where somebody had to choose.
+    pub conversation: Option<u64>,
+    /// The file's name, where it has one. It is the user's own word, not to be trusted.
+    pub name: Option<SharedText>,
+    /// The file, byte for byte. It stands outside the record and is stored once, whatever its size.
+    pub source: SharedBytes,
+    /// How many repairs made its messages legal; 0 when they are as they were read.
+    pub repairs: u64,
 }
 
 /// The beginning of an attempt.
@@ -154,6 +172,7 @@ impl RecordBody {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Opened(_) => "opened",
+            Self::Imported(_) => "imported",
             Self::Appended { .. } => "appended",
             Self::Measured(_) => "measured",
             Self::Started(_) => "started",

@@ -29,8 +29,11 @@ impl StableName {
         if Self::is_one(name) { Ok(Self(Cow::Borrowed(name))) } else { Err(StableNameError) }
     }
 
-    /// Takes a name that was read; a reader may know fewer names than the writer did.
-    pub(crate) fn read(name: &str) -> Result<Self, StableNameError> {
+    /// Takes a name that was read or put together; a reader may know fewer names than the writer did.
+    ///
+    /// # Errors
+    /// [`StableNameError`] for any other text.
+    pub fn read(name: &str) -> Result<Self, StableNameError> {
         if Self::is_one(name) { Ok(Self(Cow::Owned(name.to_owned()))) } else { Err(StableNameError) }
     }
 

@@ -177,6 +177,8 @@ impl SessionState {
         }
         match &record.body {
             RecordBody::Opened(opened) => self.opened = Some(opened.clone()),
+            // Where messages came from changes nothing about them.
+            RecordBody::Imported(_) => {}
             RecordBody::Appended { first, messages } => {
                 let end = self.messages.checked_add(messages.len() as u64);
                 if *first != self.messages || messages.is_empty() {

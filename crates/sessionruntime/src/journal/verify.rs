@@ -47,8 +47,8 @@ pub enum FindingKind {
     /// It cannot be read.
     #[error("{0}")]
     Unreadable(CodecFault),
-    /// Media that it refers to are not there, or are not what their digest says.
-    #[error("media that it refers to are missing or damaged")]
+    /// Media that it refers to, or the file of an import, are not there, or are not what their digest says.
+    #[error("media or a file that it refers to are missing or damaged")]
     Media,
     /// It does not follow from those before it. What stands behind it is not judged in this respect.
     #[error("{0}")]

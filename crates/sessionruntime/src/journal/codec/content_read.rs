@@ -311,6 +311,12 @@ fn data(reader: &mut Reader<'_>, media: &mut Media<'_>) -> Read<SharedBytes> {
         let bytes = STANDARD.decode(text.as_bytes()).map_err(|_| Fault::new(WireFault::Base64, at))?;
         return Ok(bytes.into());
     }
+    blob(reader, media)
+}
+
+/// Bytes that stand outside the record.
+pub(super) fn blob(reader: &mut Reader<'_>, media: &mut Media<'_>) -> Read<SharedBytes> {
+    let at = reader.at();
     let (mut digest, mut len) = (None, 0);
     let keys = reader.object(&BLOB_KEYS, |reader, index| {
         if index == 0 {

@@ -127,6 +127,11 @@ impl Writer {
         if bytes.len() <= LARGEST_INLINE_MEDIA {
             return self.out.data(Some(bytes));
         }
+        self.blob(bytes);
+    }
+
+    /// Bytes that stand outside the record, by their digest.
+    pub(super) fn blob(&mut self, bytes: &SharedBytes) {
         let digest = BlobDigest::of(bytes);
         self.out.plain("{\"sha256\":");
         self.out.string(&digest.to_string());

@@ -8,10 +8,10 @@ use epitome_loop::{
 use epitome_loopruntime::Landing;
 use epitome_loopruntime::decision::{AttemptReason, Disarmed, Latch, LatchState, Waiter};
 
-use super::content_read::{Media, message, raw, usage};
+use super::content_read::{Media, blob, message, raw, usage};
 use super::{CodecError, CodecFault, RECORD_VERSION};
 use crate::journal::{
-    AttemptStart, Committed, JournalRecord, MessageRange, RecordBody, SessionOpened, StableName,
+    AttemptStart, Committed, Imported, JournalRecord, MessageRange, RecordBody, SessionOpened, StableName,
     StoredRecord, WaiterOutcome,
 };
 use crate::wire::{Fault, Keys, Read, Reader, WireFault};
@@ -66,6 +66,7 @@ fn read_body(
     Ok(Some(match (kind, version) {
         ("opened", 1) => opened_1(reader)?,
         ("opened", _) => opened(reader)?,
+        ("imported", 3..) => imported(reader, media)?,
         ("appended", _) => appended(reader, media)?,
         ("measured", _) => {
             let mut measured = None;
@@ -153,6 +154,27 @@ fn opened_with(
         limits: there(limits, reader)?,
         policy_revision: there(revision, reader)?,
         tools: tools.into(),
+    }))
+}
+
+fn imported(reader: &mut Reader<'_>, media: &mut Media<'_>) -> Read<RecordBody> {
+    let (mut format, mut conversation, mut file, mut source, mut repairs) = (None, None, None, None, 0);
+    all(reader, &["format", "conversation", "name", "source", "repairs"], |reader, index| {
+        match index {
+            0 => format = Some(name(reader)?),
+            1 => conversation = optional(reader, |reader| reader.unsigned())?,
+            2 => file = optional(reader, |reader| reader.text())?,
+            3 => source = Some(blob(reader, media)?),
+            _ => repairs = reader.unsigned()?,
+        }
+        Ok(())
+    })?;
+    Ok(RecordBody::Imported(Imported {
+        format: there(format, reader)?,
+        conversation,
+        name: file,
+        source: there(source, reader)?,
+        repairs,
     }))
 }
 

@@ -10,7 +10,7 @@ use epitome_loopruntime::decision::{AttemptReason, Latch, LatchState, Waiter};
 use super::content_write::Writer;
 use super::{CodecError, RECORD_VERSION};
 use crate::journal::{
-    AttemptStart, Committed, EncodedRecord, JournalRecord, RecordBody, SessionOpened, StableName,
+    AttemptStart, Committed, EncodedRecord, Imported, JournalRecord, RecordBody, SessionOpened, StableName,
     WaiterOutcome,
 };
 
@@ -31,6 +31,7 @@ impl Writer {
     fn body(&mut self, body: &RecordBody) -> Result<(), CodecError> {
         match body {
             RecordBody::Opened(opened) => self.opened(opened),
+            RecordBody::Imported(imported) => self.imported(imported),
             RecordBody::Appended { first, messages } => {
                 self.number("\"first\":", *first);
                 self.out.plain(",\"messages\":[");
@@ -75,6 +76,22 @@ impl Writer {
             self.raw(if at > 0 { "," } else { "" }, Some(tool));
         }
         self.out.plain("]");
+    }
+
+    fn imported(&mut self, imported: &Imported) {
+        let Imported { format, conversation, name, source, repairs } = imported;
+        self.text("\"format\":", format.as_str());
+        match conversation {
+            Some(conversation) => self.number(",\"conversation\":", *conversation),
+            None => self.out.plain(",\"conversation\":null"),
+        }
+        match name {
+            Some(name) => self.text(",\"name\":", name),
+            None => self.out.plain(",\"name\":null"),
+        }
+        self.out.plain(",\"source\":");
+        self.blob(source);
+        self.number(",\"repairs\":", *repairs);
     }
 
     fn start(&mut self, start: &AttemptStart) {
