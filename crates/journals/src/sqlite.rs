@@ -35,7 +35,8 @@ pub use self::schema::SCHEMA_VERSION;
 /// asked for is written.
 #[derive(Debug)]
 pub struct SqliteJournal {
-    writer: Worker<Job>,
+    /// `None` when the file was opened for reading.
+    writer: Option<Worker<Job>>,
     reader: Worker<read::Job>,
 }
 
@@ -50,15 +51,33 @@ impl SqliteJournal {
         let mut write = file::connect(path).map_err(fault)?;
         schema::bring_up_to_date(&mut write)?;
         file::for_writing(&write).map_err(fault)?;
-        let read = file::connect(path).map_err(fault)?;
-        file::for_reading(&read).map_err(fault)?;
+        let reader = start_reader(path)?;
         let help = file::connect(path).map_err(fault)?;
         file::for_writing(&help).map_err(fault)?;
         let writer = group::Writer::new(write, LogKeeper::start(help)?);
-        Ok(Self {
-            writer: Worker::start("epitome-journal-writer", writer, write_group)?,
-            reader: Worker::start("epitome-journal-reader", read, read::answer)?,
-        })
+        Ok(Self { writer: Some(Worker::start("epitome-journal-writer", writer, write_group)?), reader })
+    }
+
+    /// Opens the journal in a file that is there, to look at it: whatever would write is refused
+    /// ([`JournalError::ReadOnly`]). Writers in this process and others go on meanwhile. Only the tables of an older
+    /// version are brought up to date.
+    ///
+    /// # Errors
+    /// As [`SqliteJournal::open`]; [`JournalError::File`] when there is no such file, and
+    /// [`JournalError::NotAJournal`] when it is empty.
+    pub fn open_for_reading(path: &Path) -> Result<Self, JournalError> {
+        file::require(path)?;
+        let mut look = file::connect(path).map_err(fault)?;
+        match schema::version(&look)? {
+            0 => return Err(JournalError::NotAJournal),
+            schema::SCHEMA_VERSION => {}
+            _ => schema::bring_up_to_date(&mut look)?,
+        }
+        Ok(Self { writer: None, reader: start_reader(path)? })
+    }
+
+    fn writer(&self) -> Result<&Worker<Job>, JournalError> {
+        self.writer.as_ref().ok_or(JournalError::ReadOnly)
     }
 
     /// What SQLite itself finds wrong with the file, as a number of faults; 0 when it is whole. Whether the records in
@@ -71,10 +90,16 @@ impl SqliteJournal {
     }
 }
 
+fn start_reader(path: &Path) -> Result<Worker<read::Job>, JournalError> {
+    let connection = file::connect(path).map_err(fault)?;
+    file::for_reading(&connection).map_err(fault)?;
+    Worker::start("epitome-journal-reader", connection, read::answer)
+}
+
 #[async_trait]
 impl Journal for SqliteJournal {
     async fn open(&self, session: SessionId) -> Result<WriterLease, JournalError> {
-        self.writer.ask(|reply| Job::Open { session, reply }).await
+        self.writer()?.ask(|reply| Job::Open { session, reply }).await
     }
 
     async fn append(
@@ -83,7 +108,7 @@ impl Journal for SqliteJournal {
         records: Vec<EncodedRecord>,
     ) -> Result<Vec<Acknowledged>, JournalError> {
         let lease = *lease;
-        self.writer.ask(|reply| Job::Append { lease, records, reply }).await
+        self.writer()?.ask(|reply| Job::Append { lease, records, reply }).await
     }
 
     async fn read(&self, session: SessionId, from: Sequence, limit: PageLimit) -> Result<Page, JournalError> {
@@ -111,6 +136,6 @@ impl Journal for SqliteJournal {
     }
 
     async fn purge(&self, session: SessionId) -> Result<Purged, JournalError> {
-        self.writer.ask(|reply| Job::Purge { session, reply }).await
+        self.writer()?.ask(|reply| Job::Purge { session, reply }).await
     }
 }

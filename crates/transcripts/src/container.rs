@@ -24,6 +24,8 @@ pub(crate) enum Container {
     GeminiRecords(RecordFile),
     /// The records of a session or a stream of Claude Code.
     Claude(ClaudeFile),
+    /// Nothing: the session was made of messages, not read.
+    Made,
 }
 
 impl Container {
@@ -31,7 +33,7 @@ impl Container {
     pub(crate) fn lacks_prompt(&self) -> bool {
         match self {
             Self::List(list) => list.lacks_prompt,
-            Self::Responses(_) => false,
+            Self::Responses(_) | Self::Made => false,
             Self::Pi(_) | Self::Codex(_) | Self::GeminiRecords(_) | Self::Claude(_) => true,
         }
     }
@@ -41,7 +43,7 @@ impl Container {
         match self {
             Self::Responses(list) => &list.parts,
             Self::Codex(file) => &file.parts,
-            Self::List(_) | Self::Pi(_) | Self::GeminiRecords(_) | Self::Claude(_) => &[],
+            Self::List(_) | Self::Pi(_) | Self::GeminiRecords(_) | Self::Claude(_) | Self::Made => &[],
         }
     }
 }

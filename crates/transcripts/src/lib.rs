@@ -18,6 +18,7 @@ mod format;
 mod gemini;
 mod json;
 mod loss;
+mod made;
 mod media;
 mod model;
 mod note;

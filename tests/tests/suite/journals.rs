@@ -86,6 +86,37 @@ fn records_outlive_the_journal_and_writers_are_fenced_across_connections() {
 }
 
 #[test]
+fn a_journal_that_is_looked_at_is_not_written_and_not_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let refused = |path: &std::path::Path| SqliteJournal::open_for_reading(path).unwrap_err();
+    assert_eq!(refused(&path), JournalError::File { kind: std::io::ErrorKind::NotFound });
+    assert_eq!(refused(folder.path()), JournalError::File { kind: std::io::ErrorKind::IsADirectory });
+    assert_eq!(SqliteJournal::open(folder.path()).unwrap_err(), refused(folder.path()));
+    assert!(!path.exists());
+    fs::write(&path, "").unwrap();
+    assert_eq!(refused(&path), JournalError::NotAJournal);
+    assert_eq!(fs::read(&path).unwrap(), b"");
+
+    let writer = SqliteJournal::open(&path).unwrap();
+    let lease = wait(writer.open(SESSION)).unwrap();
+    wait(writer.append(&lease, vec![record(1, "one")])).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE; UPDATE last_token SET token = token").unwrap();
+    let looking = SqliteJournal::open_for_reading(&path).unwrap();
+    let read =
+        |looking: &SqliteJournal| wait(looking.read(SESSION, 1, PageLimit::default())).unwrap().records.len();
+    assert_eq!((read(&looking), wait(looking.check_file())), (1, Ok(0)));
+    assert_eq!(wait(looking.open(SESSION)), Err(JournalError::ReadOnly));
+    assert_eq!(wait(looking.append(&lease, vec![record(2, "two")])), Err(JournalError::ReadOnly));
+    assert_eq!(wait(looking.purge(SESSION)), Err(JournalError::ReadOnly));
+    other.execute_batch("ROLLBACK").unwrap();
+    // The writer's lease is what it was, and what it writes is seen.
+    wait(writer.append(&lease, vec![record(2, "two")])).unwrap();
+    assert_eq!(read(&looking), 2);
+}
+
+#[test]
 fn a_file_that_another_process_works_in_is_waited_for() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("journal.db");

@@ -7,6 +7,7 @@ pub(super) fn fault(error: Error) -> JournalError {
     match &error {
         Error::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => JournalError::Busy,
+            ErrorCode::ReadOnly => JournalError::ReadOnly,
             ErrorCode::DiskFull => JournalError::Full,
             ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt => JournalError::NotAJournal,
             _ => JournalError::Store { code: failure.extended_code },

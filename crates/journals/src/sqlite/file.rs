@@ -27,8 +27,19 @@ pub(super) fn make_private(path: &Path) -> Result<(), JournalError> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     match options.open(path) {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(failed(error)),
-        _ => Ok(()),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => require(path),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Whether there is such a file, and not a folder or a device.
+pub(super) fn require(path: &Path) -> Result<(), JournalError> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(found) if found.is_dir() => Err(JournalError::File { kind: ErrorKind::IsADirectory }),
+        Ok(_) => Err(JournalError::NotAJournal),
+        Err(error) => Err(JournalError::File { kind: error.kind() }),
     }
 }
 

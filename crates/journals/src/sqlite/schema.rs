@@ -67,7 +67,7 @@ pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Journa
 }
 
 /// The version of a file; 0 of an empty one.
-fn version(connection: &Connection) -> Result<u64, JournalError> {
+pub(super) fn version(connection: &Connection) -> Result<u64, JournalError> {
     let number = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id").map_err(fault)?;
     let tables = number("SELECT count(*) FROM sqlite_schema").map_err(fault)?;

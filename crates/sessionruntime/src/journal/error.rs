@@ -44,6 +44,9 @@ pub enum JournalError {
     /// The store belongs to another application, or is damaged.
     #[error("not a journal, or a damaged one")]
     NotAJournal,
+    /// The store was opened for reading. Nothing was written.
+    #[error("the store was opened for reading")]
+    ReadOnly,
     /// Another process kept the store locked for too long.
     #[error("the store is locked by somebody else")]
     Busy,
@@ -80,6 +83,7 @@ impl JournalError {
             | Self::MissingBlob
             | Self::NewerSchema { .. }
             | Self::NotAJournal
+            | Self::ReadOnly
             | Self::File { .. } => true,
             Self::Busy | Self::Full | Self::Store { .. } | Self::Closed => false,
         }

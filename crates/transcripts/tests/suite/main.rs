@@ -9,6 +9,7 @@ mod detection;
 mod gemini;
 mod goldens;
 mod laws;
+mod made;
 mod openai_items;
 mod pi;
 mod usage;
