@@ -131,6 +131,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "thiserror",
             "tokio",
             "unicode-width",
+            "uuid",
         ]),
     },
     Layer { name: "epitome-tests", ours: Any, outside: Any },

@@ -9,6 +9,7 @@ use epitome_loop::BasisPoints;
 use epitome_transcripts::Format;
 
 use crate::agent_folders::Agent;
+use crate::session_args::SessionCommand;
 
 /// Keeps an agent's context inside its window without losing what matters.
 ///
@@ -33,6 +34,9 @@ pub(crate) enum Command {
     Measure(MeasureArgs),
     /// List the sessions of coding agents on this machine, newest first, and how full they are.
     Sessions(SessionsArgs),
+    /// Keep sessions in a journal: every compaction recorded, the original always at hand.
+    #[command(subcommand)]
+    Session(Box<SessionCommand>),
     /// Check a summary against its grammar, or a rig's definitions against each other.
     #[command(subcommand)]
     Check(CheckCommand),
@@ -59,6 +63,7 @@ impl Command {
             }
             Self::Measure(args) => args.json,
             Self::Sessions(args) => args.json,
+            Self::Session(command) => command.wants_json(),
             Self::Check(CheckCommand::Summary { json, .. } | CheckCommand::Rig { json, .. }) => *json,
             Self::Policy(PolicyCommand::Check(args)) => args.json,
             Self::Policy(PolicyCommand::Show { .. }) | Self::Models | Self::Completions { .. } => false,
@@ -108,7 +113,9 @@ Examples:
   epitome compact - --window 128000 --quiet < session.json > shorter.json
       As a filter: the session goes to standard output, changed or not.
   epitome compact --latest claude-code
-      The newest session of Claude Code; the result goes to the current folder, never into the agent's.")]
+      The newest session of Claude Code; the result goes to the current folder, never into the agent's.
+  epitome compact session.jsonl --journal sessions.db
+      Records the compaction as well: `epitome session export --journal sessions.db --at 0` gives the original back.")]
 pub(crate) struct CompactArgs {
     /// Speak the contract of the offline yardsticks instead: chat messages on standard input, at most this
     /// many tokens of four bytes on standard output.
@@ -153,6 +160,10 @@ pub(crate) struct CompactArgs {
     /// standard input]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+    /// Record what is done in this journal, as a session of its own, before the output is written. The journal is made
+    /// if it is not there. `epitome session` looks into it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
     /// Report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -275,7 +286,7 @@ fn file_help() -> String {
     format!("The session, in a format found out by its content ({formats}); - is standard input")
 }
 
-fn parse_format(text: &str) -> Result<Format, String> {
+pub(crate) fn parse_format(text: &str) -> Result<Format, String> {
     let known = || Format::ALL.map(Format::as_str).join(", ");
     text.parse::<Format>().map_err(|_| format!("not a known format; known are {}", known()))
 }

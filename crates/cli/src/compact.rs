@@ -25,6 +25,8 @@ use crate::report::{
     BandReport, MeasurementReport, VERSION, emphasis, harmless, level_name, listed, printable, tokens,
     write_json,
 };
+use crate::session_command::journal_file::JournalFile;
+use crate::session_command::recording::{Beginning, record_outcome};
 use crate::target::Target;
 use crate::unseen::{Unseen, UnseenSource};
 
@@ -58,7 +60,16 @@ struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     refusal: Option<RefusalReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    recorded: Option<RecordedReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     written: Option<WrittenReport>,
+}
+
+/// Where a compaction was recorded.
+#[derive(Serialize)]
+struct RecordedReport {
+    session: String,
+    journal: String,
 }
 
 #[derive(Serialize)]
@@ -120,7 +131,8 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let (source, original) = read_session(session_args, &progress)?;
     let target = Target::of(session_args, &original)?;
     let (session, repairs) = epitome_transcripts::repair(&original);
-    let policy = for_session(&file, &target)?.validate(Some(target.quality())).map_err(Failure::Policy)?;
+    let given = for_session(&file, &target)?;
+    let policy = given.clone().validate(Some(target.quality())).map_err(Failure::Policy)?;
     // A policy that cannot work for this model is the same fault here as in `measure`; what the runtime refuses is
     // about the session.
     room(&file, &target)?;
@@ -135,8 +147,28 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
         estimator: target.counter.clone(),
         summarizer: Arc::new(Extractive::new()),
     };
+    let journal = match args.journal.as_deref().filter(|_| !args.dry_run) {
+        Some(path) => {
+            let beginning = Beginning::of(session_args, &source, &session, repairs.len(), &target, given)?;
+            let journal = JournalFile::make(path)?;
+            destination.is_apart_from(path)?;
+            Some((journal, beginning))
+        }
+        None => None,
+    };
     progress.stage("compacting");
     let outcome = run_to_end(compact_once(&context, &policy, &ports))?;
+    // What was done is on record before anybody can see it.
+    let recorded = match &journal {
+        Some((journal, beginning)) => {
+            let session = record_outcome(journal, beginning, &outcome, context.demand, policy.trigger())?;
+            Some(RecordedReport {
+                session: session.to_string(),
+                journal: journal.path().display().to_string(),
+            })
+        }
+        None => None,
+    };
     progress.done();
 
     let mut report = Report {
@@ -164,6 +196,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
         },
         compaction: None,
         refusal: None,
+        recorded,
         written: None,
     };
     let show = |report: &Report| match (&destination, args.quiet) {
@@ -357,6 +390,9 @@ fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result
             )?,
             None => writeln!(out, "left alone: the policy compacts only when asked; --force does")?,
         },
+    }
+    if let Some(RecordedReport { session, journal }) = &report.recorded {
+        writeln!(out, "recorded  {} in {}", emphasis(session), harmless(journal))?;
     }
     match &report.written {
         Some(WrittenReport { file, format, bytes, left_out }) => {

@@ -16,6 +16,7 @@ use crate::agent_folders::Agent;
 use crate::pins::PinError;
 use crate::profile::HUSTLE;
 use crate::report::{VERSION, harmless, print_json};
+use crate::session_command::failure::JournalFailure;
 
 /// A failure of a command. Paths are the user's own words; nothing of a session's content is in a message.
 #[derive(Debug, Error)]
@@ -66,6 +67,8 @@ pub(crate) enum Failure {
     Pin(PinError),
     #[error("the output is the input itself; a session is never written over")]
     OverInput,
+    #[error("the output is the journal itself, which is never written over")]
+    OverJournal,
     #[error("{}: {reason}{}", shown(path), read_advice(*reason))]
     Read { path: PathBuf, reason: ReadError },
     #[error("{}: {}", shown(path), advice(*reason))]
@@ -80,6 +83,8 @@ pub(crate) enum Failure {
     Refused { reason: RefusalReason },
     #[error("the session cannot be written in this format: {0}")]
     Write(WriteError),
+    #[error("{0}")]
+    Journal(#[from] JournalFailure),
     #[error("{}: {kind}", shown(path))]
     Io { path: PathBuf, kind: io::Error },
 }
@@ -97,7 +102,8 @@ impl Failure {
             | Self::NoRoom(_)
             | Self::TwoInputs
             | Self::Pin(_)
-            | Self::OverInput => 2,
+            | Self::OverInput
+            | Self::OverJournal => 2,
             Self::Read { .. }
             | Self::NoSession { .. }
             | Self::Summary { .. }
@@ -106,6 +112,7 @@ impl Failure {
             | Self::StdioChat(_)
             | Self::Count(_) => 3,
             Self::Refused { .. } | Self::PolicyRefused(_) | Self::Write(_) | Self::StdioBudget(_) => 4,
+            Self::Journal(failure) => failure.exit_code(),
             Self::Io { .. } => 5,
         })
     }
@@ -131,10 +138,12 @@ impl Failure {
             Self::TwoInputs => "two_inputs",
             Self::Pin(_) => "pin",
             Self::OverInput => "over_input",
+            Self::OverJournal => "over_journal",
             Self::Read { .. } | Self::StdioChat(_) => "unreadable",
             Self::StdioBudget(_) => "budget_too_small",
             Self::Count(_) => "not_countable",
             Self::Write(_) => "not_writable_in_format",
+            Self::Journal(failure) => return failure.name(),
             Self::Io { .. } => "io",
         })
     }
@@ -221,6 +230,6 @@ fn refusal_advice(reason: &RefusalReason) -> &'static str {
 }
 
 /// A path as it may be shown.
-fn shown(path: &Path) -> String {
+pub(crate) fn shown(path: &Path) -> String {
     harmless(&path.display().to_string())
 }

@@ -16,6 +16,8 @@ mod pins;
 mod policy;
 mod profile;
 mod report;
+mod session_args;
+mod session_command;
 mod session_head;
 mod sessions;
 mod stdio_chat;
@@ -66,6 +68,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
             measure::run(&args)
         }
         Command::Sessions(args) => sessions::run(&args),
+        Command::Session(command) => session_command::run(*command),
         Command::Check(CheckCommand::Summary { file, json }) => check::summary(&file, json),
         Command::Check(CheckCommand::Rig { file, json }) => check_rig::run(&file, json),
         Command::Policy(PolicyCommand::Show { json }) => policy::show(json),

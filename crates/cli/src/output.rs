@@ -44,6 +44,11 @@ impl Destination {
         }
     }
 
+    /// A file of this name, which its owner alone may read if it is made; `-` is standard output.
+    pub(crate) fn private(out: &Path) -> Self {
+        if is_stdio(out) { Self::Stdout } else { Self::File { path: out.to_owned(), permissions: None } }
+    }
+
     /// As [`Destination::of`], but what would lie beside the input lies in `folder`.
     pub(crate) fn in_folder(
         folder: &Path,
@@ -58,6 +63,22 @@ impl Destination {
             }
             other => other,
         })
+    }
+
+    /// Checks that the result does not go into the journal, whose files are the one of this path and those beside it.
+    pub(crate) fn is_apart_from(&self, journal: &Path) -> Result<(), Failure> {
+        let target = match self {
+            Self::Stdout => Path::new("/dev/stdout"),
+            Self::File { path, .. } => path,
+        };
+        let is_target = |ending: &&str| {
+            let mut name = journal.as_os_str().to_owned();
+            name.push(ending);
+            let file = Path::new(&name);
+            // One of them that is not there may be made at any moment.
+            same_file(file, target) || same_place(file, target)
+        };
+        if ["", "-wal", "-shm"].iter().any(is_target) { Err(Failure::OverJournal) } else { Ok(()) }
     }
 
     /// Writes everything or nothing: into a file beside the target that then takes its name. What is no
@@ -151,6 +172,15 @@ fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
+/// Whether two paths name one entry of one folder, there or not.
+fn same_place(one: &Path, other: &Path) -> bool {
+    let folder = |path: &Path| {
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        fs::canonicalize(parent).ok()
+    };
+    one.file_name().is_some() && one.file_name() == other.file_name() && folder(one) == folder(other)
+}
+
 #[cfg(unix)]
 fn same_inode(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
@@ -198,6 +228,20 @@ mod tests {
         let link = folder.path().join("link.json");
         fs::hard_link(&input, &link).unwrap();
         assert!(matches!(Destination::of(&input, Some(&link), None), Err(Failure::OverInput)));
+    }
+
+    #[test]
+    fn a_journal_is_never_the_target() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("s.db");
+        fs::write(&journal, "x").unwrap();
+        for name in ["s.db", "s.db-wal", "./s.db-shm"] {
+            let target = Destination::private(&folder.path().join(name));
+            assert!(matches!(target.is_apart_from(&journal), Err(Failure::OverJournal)), "{name}");
+        }
+        for name in ["s.db.json", "other/s.db-wal"] {
+            Destination::private(&folder.path().join(name)).is_apart_from(&journal).unwrap();
+        }
     }
 
     #[cfg(unix)]

@@ -195,9 +195,18 @@ pub(crate) fn print_json(report: &impl Serialize) -> Result<(), Failure> {
 
 /// Writes a JSON report and a line break.
 pub(crate) fn write_json(out: &mut impl std::io::Write, report: &impl Serialize) -> std::io::Result<()> {
+    write_escaped(out, &serde_json::to_string_pretty(report)?)
+}
+
+/// Writes a JSON report on one line.
+pub(crate) fn write_json_line(out: &mut impl std::io::Write, report: &impl Serialize) -> std::io::Result<()> {
+    write_escaped(out, &serde_json::to_string(report)?)
+}
+
+fn write_escaped(out: &mut impl std::io::Write, json: &str) -> std::io::Result<()> {
     // What a terminal would obey stands in strings alone, where it can be escaped.
-    let mut escaped = String::new();
-    for character in serde_json::to_string_pretty(report)?.chars() {
+    let mut escaped = String::with_capacity(json.len());
+    for character in json.chars() {
         if character.is_ascii() || !is_obeyed(character) {
             escaped.push(character);
         } else {

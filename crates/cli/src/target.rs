@@ -108,12 +108,16 @@ fn fitting_counter(
 ) -> LocalCounter {
     let unknown = || LocalCounter::for_unknown_model(family_of(session.format()));
     let Some(info) = info else { return unknown() };
-    let request = request_of(&model, session, unseen_tokens);
-    let info = ModelInfo { key: model, ..info.clone() };
+    counter_for(info, &request_of(&model, session, unseen_tokens)).unwrap_or_else(unknown)
+}
+
+/// A counter of a known model that can count this request: an exact one where there is one.
+pub(crate) fn counter_for(info: &ModelInfo, request: &Request) -> Option<LocalCounter> {
+    let info = ModelInfo { key: request.model.clone(), ..info.clone() };
     match LocalCounter::new(&info, false) {
         // A session that mentions pictures or tools cannot be counted exactly, and neither can its parts.
-        Ok(exact) if exact.count_request(&request).is_ok() => exact,
-        _ => LocalCounter::new(&info, true).unwrap_or_else(|_| unknown()),
+        Ok(exact) if exact.count_request(request).is_ok() => Some(exact),
+        _ => LocalCounter::new(&info, true).ok(),
     }
 }
 
