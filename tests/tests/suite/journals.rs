@@ -159,7 +159,12 @@ fn files_of_others_stay_as_they_are() {
     fs::write(&text, "this is no database, and it is long enough to look like one".repeat(20)).unwrap();
     let foreign = folder.path().join("foreign.db");
     Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE theirs (a)").unwrap();
-    for path in [text, foreign] {
+    let short = ["x", "SQLite format 3\0", " "].map(|content| {
+        let path = folder.path().join(format!("short-{}", content.len()));
+        fs::write(&path, content).unwrap();
+        path
+    });
+    for path in [text, foreign].into_iter().chain(short) {
         let before = fs::read(&path).unwrap();
         assert_eq!(SqliteJournal::open(&path).err(), Some(JournalError::NotAJournal));
         assert_eq!(fs::read(&path).unwrap(), before);

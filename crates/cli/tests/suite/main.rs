@@ -4,6 +4,10 @@
 
 mod commands;
 mod growing;
+mod journal;
+mod journal_folder;
+mod journal_hostile;
+mod journal_log;
 mod policy;
 mod rig;
 mod sessions;

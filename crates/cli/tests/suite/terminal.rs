@@ -16,6 +16,7 @@ pub(crate) fn command(folder: &Path) -> Command {
         "PI_CODING_AGENT_DIR",
         "PI_CODING_AGENT_SESSION_DIR",
         "GEMINI_CLI_HOME",
+        "EPITOME_JOURNAL",
     ] {
         command.env_remove(name);
     }

@@ -33,10 +33,15 @@ pub(super) fn make_private(path: &Path) -> Result<(), JournalError> {
     }
 }
 
-/// Whether there is such a file, and not a folder or a device.
+/// The header of a database takes so many bytes. SQLite takes a file of one byte for an empty one, and would write over
+/// it.
+const HEADER: u64 = 100;
+
+/// Whether there is such a file, and not a folder or a device, and it may be a database. It is not opened for that:
+/// closing it would drop the locks that this process may hold on it.
 pub(super) fn require(path: &Path) -> Result<(), JournalError> {
     match std::fs::metadata(path) {
-        Ok(found) if found.is_file() => Ok(()),
+        Ok(found) if found.is_file() && (found.len() == 0 || found.len() >= HEADER) => Ok(()),
         Ok(found) if found.is_dir() => Err(JournalError::File { kind: ErrorKind::IsADirectory }),
         Ok(_) => Err(JournalError::NotAJournal),
         Err(error) => Err(JournalError::File { kind: error.kind() }),
