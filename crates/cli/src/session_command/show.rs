@@ -2,8 +2,8 @@
 
 use std::io::Write as _;
 
-use epitome_counters::model_info;
-use epitome_loop::{Message, Request, Role, Section, SharedText, TokenCount, occupancy};
+use epitome_counters::{LocalCounter, model_info};
+use epitome_loop::{Message, Request, Role, Section, SharedText, TextEstimator as _, TokenCount, occupancy};
 use epitome_loopruntime::parse_summary;
 use epitome_sessionruntime::journal::{LiveContext, MessageRange, SessionOpened};
 use serde::Serialize;
@@ -164,15 +164,8 @@ fn summary_report(summary: &SharedText, opened: Option<&SessionOpened>) -> Summa
         })
     });
     let taken = opened.and_then(|opened| {
-        let key = opened.model.clone();
-        let request = Request {
-            model: key,
-            tools: [].into(),
-            messages: [Message::user(summary.clone())].into(),
-            unseen_tokens: TokenCount::ZERO,
-        };
-        let counter = counter_for(&model_info(&opened.model.model)?, &request)?;
-        Some(counter.count_request(&request).ok()?.input_tokens.get())
+        let counter = LocalCounter::new(&model_info(&opened.model.model)?, true).ok()?;
+        Some(counter.estimate(summary).get())
     });
     SummaryReport { bytes: summary.len(), tokens: taken, sections: sections.collect() }
 }
@@ -206,9 +199,6 @@ fn show(report: &Report) -> std::io::Result<()> {
     let ranges = |pairs: &[[u64; 2]]| {
         ranges(&pairs.iter().map(|&[first, end]| MessageRange { first, end }).collect::<Vec<_>>())
     };
-    if !report.leading.is_empty() {
-        writeln!(out, "leading   {}", ranges(&report.leading))?;
-    }
     if let Some(SummaryReport { bytes, tokens: taken, sections }) = &report.summary {
         let taken = taken.map_or(String::new(), |taken| format!("about {} tokens, ", tokens(taken)));
         writeln!(out, "summary   {taken}{}", counted(*bytes as u64, "byte"))?;
@@ -217,7 +207,13 @@ fn show(report: &Report) -> std::io::Result<()> {
         }
     }
     let all = counted(report.messages, "message");
-    writeln!(out, "kept      {} of {all}: {}", tokens(report.kept_messages), ranges(&report.kept))?;
+    let (before, behind) = (ranges(&report.leading), ranges(&report.kept));
+    let kept = match (&report.summary, report.leading.is_empty()) {
+        (None, _) => behind,
+        (Some(_), true) => format!("{behind}, behind the summary"),
+        (Some(_), false) => format!("{before} in front of the summary, {behind} behind it"),
+    };
+    writeln!(out, "kept      {} of {all}: {kept}", tokens(report.kept_messages))?;
     for RoleReport { role, messages } in &report.by_role {
         writeln!(out, "            {role:<12} {:>4}", tokens(*messages as u64))?;
     }

@@ -141,6 +141,25 @@ fn a_machine_gets_one_object_for_each_record() {
 }
 
 #[test]
+fn every_key_stands_on_the_page() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/session-command.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    for line in folder_with_a_life().log(&["--all"]) {
+        let kind = line["kind"].as_str().unwrap();
+        let row = page.lines().find(|row| row.starts_with("| ") && row.contains(&format!("`{kind}`")));
+        let row = row.unwrap_or_else(|| panic!("no row for {kind}"));
+        for (key, value) in line.as_object().unwrap() {
+            assert!(key == kind || page.contains(&format!("`{key}`")), "{key}");
+            for key in
+                value.as_object().filter(|_| key == kind).into_iter().flat_map(|of_kind| of_kind.keys())
+            {
+                assert!(kind == "measured" || row.contains(&format!("`{key}`")), "{kind}: {key}");
+            }
+        }
+    }
+}
+
+#[test]
 fn moments_are_told_apart() {
     let folder = folder_with_a_life();
     let kept = |args: &[&str]| {

@@ -10,5 +10,6 @@ mod journal_hostile;
 mod journal_log;
 mod policy;
 mod rig;
+mod session_docs;
 mod sessions;
 mod terminal;
