@@ -63,21 +63,7 @@ pub fn committed_record(
 /// A refusal as a record has it: its reason, and the finer cause where one reason covers several.
 #[must_use]
 pub fn rejection_of(reason: &RefusalReason) -> (RejectionReason, Option<StableName>) {
-    let rejection = match reason {
-        RefusalReason::ContextLimitUnknown(_) => RejectionReason::ContextLimitUnknown,
-        RefusalReason::ContextCountFailed(_) => RejectionReason::ContextCountFailed,
-        RefusalReason::Unavailable(_)
-        | RefusalReason::Input(_)
-        | RefusalReason::TailInvalid(_)
-        | RefusalReason::PinInvalid { .. } => RejectionReason::Unavailable,
-        RefusalReason::RetainedTailTooLarge { .. }
-        | RefusalReason::RetainedTailOverBytes { .. }
-        | RefusalReason::PinnedTooLarge { .. } => RejectionReason::RetainedTailTooLarge,
-        RefusalReason::ExecutionFailed(_) => RejectionReason::ExecutionFailed,
-        RefusalReason::InvalidSummary(_) => RejectionReason::InvalidSummary,
-        RefusalReason::SummaryTooLarge(_) => RejectionReason::SummaryTooLarge,
-    };
-    (rejection, reason.detail().and_then(|detail| StableName::new(detail).ok()))
+    (reason.rejection(), reason.detail().and_then(|detail| StableName::new(detail).ok()))
 }
 
 #[cfg(test)]
