@@ -121,6 +121,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         outside: Only(&[
             "anstream",
             "anstyle",
+            "async-trait",
             "clap",
             "clap_complete",
             "indicatif",

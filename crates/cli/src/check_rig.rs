@@ -66,6 +66,13 @@ struct LaneReport {
 
 /// Judges a rig file.
 pub(crate) fn run(file: &Path, json: bool) -> Result<(), Failure> {
+    let rig = read_rig(file, json)?;
+    let report = Report::of(&rig);
+    if json { print_json(&report) } else { report.show().map_err(Failure::io("standard output")) }
+}
+
+/// Reads a rig file, with its prompts. `reports` says whether a fault gets a report of its own.
+pub(crate) fn read_rig(file: &Path, reports: bool) -> Result<Rig, Failure> {
     let bytes = read_definition(file).map_err(Failure::io(file))?;
     let mut unread = None;
     let prompt_file = |name: &str| match read_prompt(file, name) {
@@ -75,18 +82,13 @@ pub(crate) fn run(file: &Path, json: bool) -> Result<(), Failure> {
             None
         }
     };
-    match read_rig_file_with(&bytes, prompt_file) {
-        Ok(rig) => {
-            let report = Report::of(&rig);
-            if json { print_json(&report) } else { report.show().map_err(Failure::io("standard output")) }
+    read_rig_file_with(&bytes, prompt_file).map_err(|fault| {
+        if reports {
+            // The failure says it as well.
+            let _ = print_json(&FaultReport::from(&fault));
         }
-        Err(fault) => {
-            if json {
-                print_json(&FaultReport::from(&fault))?;
-            }
-            Err(Failure::RigFile { path: file.to_owned(), fault: Box::new(fault), prompt: unread })
-        }
-    }
+        Failure::RigFile { path: file.to_owned(), fault: Box::new(fault), prompt: unread }
+    })
 }
 
 /// The text of a prompt's file beside the rig file, or in the current folder for a rig on standard input.

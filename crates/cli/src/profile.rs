@@ -91,6 +91,21 @@ pub(crate) fn for_session(policy: &PolicyFile, target: &Target) -> Result<Compac
     Ok(CompactionPolicy { safety_margin: resolved.safety_margin.max(target.count_error()), ..resolved })
 }
 
+/// The policy for a session in a journal. Other than [`for_session`] it does not become another one with every few
+/// messages: a margin for the error of the count goes in steps of a twentieth of the window.
+pub(crate) fn for_kept(policy: &PolicyFile, target: &Target) -> Result<CompactionPolicy, Failure> {
+    let resolved = resolved(policy, &target.limits, target.quality())?;
+    let error = target.count_error().get();
+    if error <= resolved.safety_margin.get() {
+        return Ok(resolved);
+    }
+    let ContextLimits { window, max_input, .. } = target.limits;
+    let window = if window == TokenCount::ZERO { max_input } else { window }.get();
+    let step = (window / 20).max(1);
+    let margin = error.div_ceil(step).saturating_mul(step).min((window / 4).max(error));
+    Ok(CompactionPolicy { safety_margin: TokenCount(margin), ..resolved })
+}
+
 /// The room that a policy leaves for input.
 pub(crate) fn room(policy: &PolicyFile, target: &Target) -> Result<ResolvedLimits, Failure> {
     let CompactionPolicy { reserved_output, safety_margin, .. } = for_session(policy, target)?;

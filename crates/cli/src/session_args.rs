@@ -18,6 +18,16 @@ pub(crate) enum SessionCommand {
     List(ListArgs),
     /// Take a session file into a journal, byte for byte.
     Import(ImportArgs),
+    /// Add messages behind those of a session.
+    Append(AppendArgs),
+    /// Ask for leave to send the next request: measure it, compact first if that is due, and say what was decided.
+    Admit(AdmitArgs),
+    /// Compact a session now, however full it is.
+    Compact(CompactNowArgs),
+    /// Take the newest compaction of a session back.
+    Undo(RewindArgs),
+    /// Put the compaction that was taken back last in force again.
+    Redo(RewindArgs),
     /// Show what happened to a session: every decision and every change, with its numbers and its reason.
     Log(LogArgs),
     /// Show what a session's context is made of, now or at an earlier point.
@@ -39,6 +49,11 @@ impl SessionCommand {
             | Self::Log(LogArgs { json, .. })
             | Self::Show(ShowArgs { json, .. })
             | Self::Verify(VerifyArgs { json, .. })
+            | Self::Append(AppendArgs { json, .. })
+            | Self::Admit(AdmitArgs { json, .. })
+            | Self::Compact(CompactNowArgs { json, .. })
+            | Self::Undo(RewindArgs { json, .. })
+            | Self::Redo(RewindArgs { json, .. })
             | Self::Purge(PurgeArgs { json, .. }) => *json,
             Self::Export(_) => false,
         }
@@ -204,6 +219,110 @@ pub(crate) struct PurgeArgs {
     /// Remove it. Without this, the command says what would go.
     #[arg(long)]
     pub(crate) yes: bool,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which loop a session runs in while a command does something with it.
+#[derive(Debug, Args)]
+pub(crate) struct LoopArgs {
+    /// Follow the policy of this file, in TOML or JSON, instead of the built-in one.
+    #[arg(long, value_name = "FILE", conflicts_with = "rig")]
+    pub(crate) policy: Option<PathBuf>,
+    /// Run the session in a loop of this rig file, with its model and its policy. Its hustle must be an embedded one,
+    /// and its counter a local one.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rig: Option<PathBuf>,
+    /// Which loop of the rig. [default: the only one]
+    #[arg(id = "agent_loop", long = "loop", value_name = "NAME", requires = "rig")]
+    pub(crate) name: Option<String>,
+    /// Tokens of what is sent but not in the session, such as a system prompt that the host adds.
+    #[arg(long, value_name = "TOKENS", default_value_t = 0)]
+    pub(crate) unseen: u64,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, after_long_help = format!("\
+Examples:
+  epitome session append turn.json --journal sessions.db
+      A file of messages in any known format, such as a JSON array of chat messages.
+  echo '[{{\"role\":\"user\",\"content\":\"go on\"}}]' | epitome session append - --journal sessions.db
+
+{EXIT_CODES}"))]
+pub(crate) struct AppendArgs {
+    /// The messages, in a format found out by their content; - is standard input.
+    #[arg(default_value = "-")]
+    pub(crate) file: PathBuf,
+    /// Read the messages as this format instead of finding it out.
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    pub(crate) from: Option<Format>,
+    /// Which conversation, counted from 0, when the file holds several.
+    #[arg(long, value_name = "N")]
+    pub(crate) conversation: Option<usize>,
+    #[command(flatten)]
+    pub(crate) kept: KeptArgs,
+    #[command(flatten)]
+    pub(crate) agent_loop: LoopArgs,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, after_long_help = format!("\
+Examples:
+  epitome session admit --journal sessions.db && epitome session export --journal sessions.db > request.json
+      Exit code 0 says that the request may be sent; the context may have been compacted for it.
+
+Exit code 4 says that it may not: it does not fit and no compaction makes it fit, or the journal failed.
+{EXIT_CODES}"))]
+pub(crate) struct AdmitArgs {
+    #[command(flatten)]
+    pub(crate) kept: KeptArgs,
+    #[command(flatten)]
+    pub(crate) agent_loop: LoopArgs,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, after_long_help = format!("\
+Examples:
+  epitome session compact --journal sessions.db --instructions 'keep what was said about the schema'
+
+{EXIT_CODES}"))]
+pub(crate) struct CompactNowArgs {
+    /// What the summary should pay attention to, in your words.
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) instructions: Option<String>,
+    #[command(flatten)]
+    pub(crate) kept: KeptArgs,
+    #[command(flatten)]
+    pub(crate) agent_loop: LoopArgs,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = EXIT_CODES, after_long_help = format!("\
+Examples:
+  epitome session undo --journal sessions.db
+      The newest compaction is taken back; what was appended since stays.
+  epitome session undo --journal sessions.db --to 0
+      All of them. Originals are never deleted, so `epitome session redo` puts them in force again.
+
+{EXIT_CODES}"))]
+pub(crate) struct RewindArgs {
+    /// Go to so many compactions in force. [default: one fewer for undo, one more for redo]
+    #[arg(long, value_name = "N")]
+    pub(crate) to: Option<u64>,
+    #[command(flatten)]
+    pub(crate) kept: KeptArgs,
+    #[command(flatten)]
+    pub(crate) agent_loop: LoopArgs,
     /// Report as JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -42,6 +42,19 @@ impl Target {
         Ok(Self { model, limits, counter, range })
     }
 
+    /// The target of a request whose model and limits are known. `format` says whose form requests have where the model
+    /// is not in the table.
+    pub(crate) fn of_request(
+        request: &Request,
+        limits: ContextLimits,
+        format: Format,
+    ) -> Result<Self, Failure> {
+        let known = model_info(&request.model.model).and_then(|info| counter_for(&info, request));
+        let counter = known.unwrap_or_else(|| LocalCounter::for_unknown_model(family_of(format)));
+        let range = counter.range(request).map_err(Failure::Count)?;
+        Ok(Self { model: request.model.clone(), limits, counter: Arc::new(counter), range })
+    }
+
     /// How good the counts are.
     pub(crate) fn quality(&self) -> CountQuality {
         self.counter.capability().quality

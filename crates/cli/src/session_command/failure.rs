@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use epitome_loop::{LoopDefinitionError, SessionId};
+use epitome_rig::RigErrorKind;
 use epitome_sessionruntime::journal::{CodecError, JournalError, RestoreError, Sequence};
+use epitome_sessionruntime::{AdmitError, CompactError, OpenError, SessionError};
 use thiserror::Error;
 
 use crate::failure::shown;
@@ -50,6 +52,34 @@ pub(crate) enum JournalFailure {
     NoMessages,
     #[error("the policy does not fit the model: {0}")]
     Definition(LoopDefinitionError),
+    #[error("the policy does not fit the model: {0}")]
+    Rig(RigErrorKind),
+    #[error("{}: the rig has {count} loops; name one of them with --loop NAME", shown(path))]
+    WhichLoop { path: PathBuf, count: usize },
+    #[error("{}: the rig has no loop of this name", shown(path))]
+    NoSuchLoop { path: PathBuf },
+    #[error(
+        "{}: the loop's hustle asks a model, and this command has only its embedded summarizer",
+        shown(path)
+    )]
+    HustleOfAModel { path: PathBuf },
+    #[error(
+        "{}: the loop counts exactly or elsewhere, and this command can only estimate its requests here",
+        shown(path)
+    )]
+    CounterElsewhere { path: PathBuf },
+    #[error("the session cannot be opened: {0}")]
+    Open(OpenError),
+    #[error("{error}{}", rerun(*error))]
+    Session { error: SessionError },
+    /// A report of its own was made.
+    #[error("the request may not be sent: {0}")]
+    NotAdmitted(AdmitError),
+    /// A report of its own was made.
+    #[error("{0}\nThe context is unchanged.")]
+    NotCompacted(CompactError),
+    #[error("{in_force} compactions are in force, and --to {wanted} is not {}", if *back { "fewer" } else { "more" })]
+    WrongWay { in_force: u64, wanted: u64, back: bool },
     /// A report of its own was made.
     #[error("the journal is damaged")]
     Damaged,
@@ -70,7 +100,24 @@ impl JournalFailure {
             | Self::NoSuchCompaction { .. }
             | Self::NoSuchRecord { .. }
             | Self::Definition(_)
+            | Self::Rig(_)
+            | Self::WhichLoop { .. }
+            | Self::NoSuchLoop { .. }
+            | Self::HustleOfAModel { .. }
+            | Self::CounterElsewhere { .. }
+            | Self::WrongWay { .. }
+            | Self::Open(_)
             | Self::NotConfirmed => 2,
+            Self::Session { error } => session_code(*error),
+            Self::NotAdmitted(error) => match error {
+                AdmitError::Count(_) | AdmitError::Fingerprint(_) | AdmitError::Empty => 3,
+                AdmitError::Session(error) => session_code(*error),
+                _ => 4,
+            },
+            Self::NotCompacted(error) => match error {
+                CompactError::Session(error) => session_code(*error),
+                _ => 4,
+            },
             Self::Empty { .. }
             | Self::NoRecords { .. }
             | Self::Record { .. }
@@ -93,7 +140,14 @@ impl JournalFailure {
     /// The stable name; `None` where a report of its own was made.
     pub(crate) fn name(&self) -> Option<&'static str> {
         Some(match self {
-            Self::NotConfirmed | Self::Damaged => return None,
+            Self::NotConfirmed | Self::Damaged | Self::NotAdmitted(_) | Self::NotCompacted(_) => return None,
+            Self::Rig(_) => "definition",
+            Self::WhichLoop { .. } | Self::NoSuchLoop { .. } => "no_such_loop",
+            Self::HustleOfAModel { .. } => "unknown_hustle",
+            Self::CounterElsewhere { .. } => "counter_elsewhere",
+            Self::Open(_) => "not_opened",
+            Self::Session { .. } => "session",
+            Self::WrongWay { .. } => "wrong_way",
             Self::NoJournal { .. } => "no_journal",
             Self::Stdio => "journal_is_stdio",
             Self::Store { error, .. } => match error {
@@ -137,6 +191,26 @@ fn advice(error: JournalError) -> String {
     format!("{error}{hint}")
 }
 
+/// The exit code of what a session did not do. One that halts may or may not have done it.
+fn session_code(error: SessionError) -> u8 {
+    match error {
+        SessionError::NoSuchCompaction => 2,
+        SessionError::Messages(_) | SessionError::TooLarge { .. } => 3,
+        SessionError::Halted | SessionError::HeldFull => 4,
+        _ => 5,
+    }
+}
+
+/// What to do about a session that halts.
+fn rerun(error: SessionError) -> &'static str {
+    match error {
+        SessionError::Halted => {
+            "\nanother process may have opened the session; `epitome session log` shows what is durable"
+        }
+        _ => "",
+    }
+}
+
 fn times(count: u64) -> String {
     match count {
         0 => "not at all,".to_owned(),
@@ -150,5 +224,11 @@ fn before(sequence: Sequence) -> String {
     match sequence.checked_sub(1) {
         Some(last @ 1..) => format!("; `--record {last}` shows and exports what stands before the damage"),
         _ => String::new(),
+    }
+}
+
+impl From<SessionError> for JournalFailure {
+    fn from(error: SessionError) -> Self {
+        Self::Session { error }
     }
 }

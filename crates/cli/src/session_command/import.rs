@@ -16,7 +16,7 @@ use crate::compact::run_to_end;
 use crate::failure::Failure;
 use crate::input::{Progress, is_stdio, read_session};
 use crate::latest;
-use crate::profile::{built_in, for_session, room};
+use crate::profile::{built_in, for_kept, room};
 use crate::report::{
     BandReport, MeasurementReport, VERSION, emphasis, harmless, listed, print_json, printable, tokens,
 };
@@ -55,7 +55,7 @@ pub(super) fn run(mut args: ImportArgs) -> Result<(), Failure> {
     let (session, repairs) = epitome_transcripts::repair(&original);
     let policy = built_in()?;
     let measurement = measured(&args, &session, &target)?;
-    let policy = for_session(&policy, &target)?;
+    let policy = for_kept(&policy, &target)?;
     let beginning = Beginning::of(&args.source, &source, &session, repairs.len(), &target, policy)?;
     progress.stage("writing");
     let journal = JournalFile::make(&args.journal.file)?;

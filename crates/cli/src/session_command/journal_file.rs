@@ -1,6 +1,7 @@
 //! The journal of a command, and which of its sessions is meant.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use epitome_journals::SqliteJournal;
 use epitome_loop::SessionId;
@@ -17,7 +18,7 @@ use crate::input::is_stdio;
 /// A journal that is open, with the runtime that its answers are awaited in.
 pub(crate) struct JournalFile {
     path: PathBuf,
-    journal: SqliteJournal,
+    journal: Arc<SqliteJournal>,
     runtime: Runtime,
 }
 
@@ -57,7 +58,7 @@ impl JournalFile {
         if is_stdio(path) {
             return Err(JournalFailure::Stdio.into());
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
         let runtime = runtime.map_err(Failure::io("the async runtime"))?;
         let failed = |error| match error {
             JournalError::File { kind: std::io::ErrorKind::NotFound } => {
@@ -66,14 +67,14 @@ impl JournalFile {
             JournalError::NotAJournal if is_empty(path) => JournalFailure::Empty { path: path.to_owned() },
             error => JournalFailure::Store { path: path.to_owned(), error },
         };
-        Ok(Self { path: path.to_owned(), journal: open(path).map_err(failed)?, runtime })
+        Ok(Self { path: path.to_owned(), journal: Arc::new(open(path).map_err(failed)?), runtime })
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn journal(&self) -> &SqliteJournal {
+    pub(crate) fn journal(&self) -> &Arc<SqliteJournal> {
         &self.journal
     }
 

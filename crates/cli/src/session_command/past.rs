@@ -48,7 +48,7 @@ impl Past {
             (None, None) => records,
         };
         // Levels are not looked at, so any trigger will do.
-        let restored = restore_through(journal.journal(), session, Trigger::Manual, record);
+        let restored = restore_through(&**journal.journal(), session, Trigger::Manual, record);
         let restored = journal.wait(restored).map_err(|fault| match fault {
             RestoreError::Journal(error) => journal.failed(error),
             RestoreError::Record { sequence, fault } => {

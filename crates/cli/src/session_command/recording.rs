@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use epitome_loop::{
-    AttemptId, CompactionPolicy, ContextCounter as _, EventId, InferenceCapability, LoopDefinition, Message,
-    Model, SessionId, SharedText, Timestamp, Trigger,
+    AttemptId, CompactionPolicy, ContextCounter as _, EventId, InferenceCapability, LoopDefinition,
+    LoopDefinitionBuilder, Message, Model, SessionId, SharedText, Timestamp, Trigger,
 };
 use epitome_loopruntime::decision::{AttemptEnd, AttemptReason, Latch};
 use epitome_loopruntime::landing_level;
@@ -84,19 +84,22 @@ impl Beginning {
     }
 }
 
-/// The loop that a command's policy defines. It names the embedded summarizer, and counts on this machine.
 fn definition(target: &Target, policy: CompactionPolicy) -> Result<LoopDefinition, Failure> {
+    Ok(loop_of(target, policy).build().map_err(JournalFailure::Definition)?)
+}
+
+/// The loop that a command's policy defines. It names the embedded summarizer, and counts on this machine.
+pub(crate) fn loop_of(target: &Target, policy: CompactionPolicy) -> LoopDefinitionBuilder {
     let model = Model {
         provider: target.model.provider.clone(),
         name: target.model.model.clone(),
         limits: target.limits,
         ..Model::default()
     };
-    let builder = LoopDefinition::builder(HUSTLE, model)
+    LoopDefinition::builder(HUSTLE, model)
         .with_context_counter(target.counter.capability())
         .with_inference_capability(InferenceCapability::local())
-        .with_compaction(policy);
-    Ok(builder.build().map_err(JournalFailure::Definition)?)
+        .with_compaction(policy)
 }
 
 /// Records a session that came from a file.

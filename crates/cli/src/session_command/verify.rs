@@ -55,7 +55,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<(), Failure> {
     let file_faults = journal.wait(journal.journal().check_file()).ok();
     let mut sessions = Vec::new();
     for session in chosen {
-        match journal.wait(verify_session(journal.journal(), session)) {
+        match journal.wait(verify_session(&**journal.journal(), session)) {
             Ok(found) => sessions.push(SessionReport::of(session, &found)),
             // Somebody purged it meanwhile.
             Err(JournalError::UnknownSession) => {}

@@ -103,7 +103,7 @@ fn committed(committed: &Committed, compaction: u64) -> String {
     said
 }
 
-fn rejection(reason: RejectionReason) -> &'static str {
+pub(super) fn rejection(reason: RejectionReason) -> &'static str {
     match reason {
         RejectionReason::ControlLaneFull => "too many requests waited already",
         RejectionReason::ShuttingDown => "the session was shutting down",

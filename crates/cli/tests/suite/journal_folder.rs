@@ -8,7 +8,8 @@ use std::sync::Arc;
 use epitome_journals::SqliteJournal;
 use epitome_loop::{ContextLimits, EventId, Message, ModelKey, SessionId, Timestamp, TokenCount};
 use epitome_sessionruntime::journal::{
-    EncodedRecord, Journal as _, JournalRecord, RecordBody, SessionOpened, WriterLease, encode_record,
+    EncodedRecord, Journal as _, JournalError, JournalRecord, RecordBody, SessionOpened, WriterLease,
+    encode_record,
 };
 use serde_json::{Value, json};
 
@@ -132,6 +133,12 @@ impl Elsewhere {
     pub(crate) fn write_encoded(&mut self, record: EncodedRecord) {
         self.next += 1;
         self.runtime.block_on(self.journal.append(&self.lease, vec![record])).unwrap();
+    }
+
+    /// Whether somebody else has opened the session for writing since.
+    pub(crate) fn is_stale(&self) -> bool {
+        let told = self.runtime.block_on(self.journal.append(&self.lease, Vec::new()));
+        matches!(told, Err(JournalError::StaleLease { .. }))
     }
 
     pub(crate) fn open(&mut self) {

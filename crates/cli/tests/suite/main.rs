@@ -7,6 +7,7 @@ mod growing;
 mod journal;
 mod journal_folder;
 mod journal_hostile;
+mod journal_live;
 mod journal_log;
 mod policy;
 mod rig;

@@ -38,6 +38,8 @@ fn what_is_shown_is_what_is_said() {
     let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/queue-port.json");
     fs::copy(example, folder.path("queue-port.json")).unwrap();
     let page = page();
+    let turn = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    fs::write(folder.path("turn.json"), turn).unwrap();
     let blocks = page.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("console\n"));
     let mut checked = 0;
     for block in blocks {
@@ -63,7 +65,7 @@ fn what_is_shown_is_what_is_said() {
             }
         }
     }
-    assert!(checked >= 9, "{checked}");
+    assert!(checked >= 15, "{checked}");
 }
 
 #[test]
@@ -74,7 +76,10 @@ fn every_command_and_option_stands_on_the_page() {
         let output = folder.run(&[&["session"], args, &["--help"]].concat());
         stdout(&output).to_owned()
     };
-    for name in ["list", "import", "log", "show", "export", "verify", "purge"] {
+    for name in [
+        "list", "import", "append", "admit", "compact", "undo", "redo", "log", "show", "export", "verify",
+        "purge",
+    ] {
         assert!(help(&[]).contains(&format!("  {name} ")), "{name}");
         assert!(page.contains(&format!("`{name}`")) || page.contains(&format!("session {name}")), "{name}");
         assert!(help(&[name]).contains("--journal <FILE>") && help(&[name]).contains("Exit codes"), "{name}");

@@ -1,0 +1,113 @@
+//! `epitome session admit`.
+
+use std::io::Write as _;
+
+use epitome_sessionruntime::{AdmitError, Admitted};
+use serde::Serialize;
+
+use super::decisions::{CompactionLine, DecisionLine, RejectionLine};
+use super::failure::JournalFailure;
+use super::live::Live;
+use crate::failure::Failure;
+use crate::report::{MeasurementReport, VERSION, emphasis, level_name, print_json};
+use crate::session_args::AdmitArgs;
+
+#[derive(Serialize)]
+struct Report {
+    report: u32,
+    /// `admitted`, `context_limit` or `failed`.
+    outcome: &'static str,
+    session: String,
+    decisions: Vec<DecisionLine>,
+    /// The request as it may be sent, or as it does not fit.
+    measurement: Option<MeasurementReport>,
+    level: Option<&'static str>,
+    messages: Option<usize>,
+    compacted: Option<CompactionLine>,
+    refused: Option<RejectionLine>,
+    /// Whether no compaction will be tried until the context has become smaller or the user acts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exhausted: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+pub(super) fn run(args: &AdmitArgs) -> Result<(), Failure> {
+    let live = Live::open(&args.kept, &args.agent_loop)?;
+    let (admitted, trace) = live.run(async {
+        let admitted = live.session.admit(live.frame.clone()).await;
+        (admitted, live.session.decision_trace().await)
+    });
+    let mut report = Report {
+        report: VERSION,
+        outcome: "failed",
+        session: live.id.to_string(),
+        // Whoever has ended decides nothing more.
+        decisions: trace.unwrap_or_default().iter().map(Into::into).collect(),
+        measurement: None,
+        level: None,
+        messages: None,
+        compacted: None,
+        refused: None,
+        exhausted: None,
+        retry_after_ms: None,
+        message: None,
+    };
+    match &admitted {
+        Ok(Admitted { messages, measurement, level, compacted, refused }) => {
+            report.outcome = "admitted";
+            report.measurement = measurement.as_ref().map(Into::into);
+            report.level = Some(level_name(*level));
+            report.messages = Some(messages.len());
+            report.compacted = compacted.as_ref().map(Into::into);
+            report.refused = refused.as_ref().map(Into::into);
+        }
+        Err(error) => {
+            report.message = Some(error.to_string());
+            if let AdmitError::ContextLimit { measurement, exhausted, retry_after, .. } = error {
+                report.outcome = "context_limit";
+                report.measurement = Some((&**measurement).into());
+                report.exhausted = Some(*exhausted);
+                let wait = retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
+                report.retry_after_ms = wait;
+            }
+        }
+    }
+    match args.json {
+        true => print_json(&report)?,
+        false => show(&report).map_err(Failure::io("standard output"))?,
+    }
+    admitted.map(drop).map_err(|error| JournalFailure::NotAdmitted(error).into())
+}
+
+fn show(report: &Report) -> std::io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "session   {}", emphasis(&report.session))?;
+    for decision in &report.decisions {
+        writeln!(out, "decided   {}", decision.words())?;
+    }
+    if let Some(compacted) = &report.compacted {
+        compacted.show(&mut out)?;
+    }
+    if let Some(refused) = &report.refused {
+        writeln!(out, "refused   {}", refused.words())?;
+    }
+    if let Some(measurement) = &report.measurement {
+        writeln!(out, "request   {measurement}")?;
+    }
+    match (report.exhausted, report.retry_after_ms) {
+        (_, Some(wait)) => {
+            writeln!(out, "retry     another compaction is tried after {:.0} s", wait as f64 / 1e3)?;
+        }
+        (Some(true), None) => {
+            writeln!(out, "retry     none is tried until the context is smaller or you act")?;
+        }
+        _ => {}
+    }
+    match report.outcome {
+        "admitted" => writeln!(out, "admitted  the request may be sent"),
+        _ => writeln!(out, "held back the request may not be sent"),
+    }
+}

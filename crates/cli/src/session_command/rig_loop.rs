@@ -1,0 +1,80 @@
+//! The loop of a rig file, with what this command has to work for it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use epitome_loop::{
+    ContextCount, ContextCounter, CountError, CountQuality, CounterCapability, CounterTransport, ModelSource,
+    Request,
+};
+use epitome_rig::BoundLoop;
+use epitome_sessionruntime::{HustleWorker, LoopPorts};
+use epitome_transcripts::Format;
+
+use super::failure::JournalFailure;
+use super::live::{RunningLoop, worker};
+use crate::check_rig::read_rig;
+use crate::failure::Failure;
+use crate::target::Target;
+
+/// Reads the loop with this name, or the only one. `request` is what the session would send, whatever its model.
+pub(super) fn read(
+    path: &Path,
+    name: Option<&str>,
+    request: Request,
+    format: Format,
+) -> Result<RunningLoop, Failure> {
+    let rig = read_rig(path, false)?;
+    let path = || path.to_owned();
+    let bound: &BoundLoop = match (name, rig.loops()) {
+        (Some(name), _) => rig.bound_loop(name).ok_or_else(|| JournalFailure::NoSuchLoop { path: path() })?,
+        (None, [only]) => only,
+        (None, loops) => return Err(JournalFailure::WhichLoop { path: path(), count: loops.len() }.into()),
+    };
+    let definition = bound.definition();
+    let model = definition.model();
+    let target = Target::of_request(&Request { model: model.key(), ..request }, model.limits, format)?;
+    let counter: Arc<dyn ContextCounter> = match definition.context() {
+        None => target.counter.clone(),
+        Some(context) => {
+            let declared = context.counter().clone();
+            if declared.transport != CounterTransport::Local || !can_be(target.quality(), declared.quality) {
+                return Err(JournalFailure::CounterElsewhere { path: path() }.into());
+            }
+            Arc::new(Declared { counter: target.counter.clone(), declared })
+        }
+    };
+    let worker: Option<Arc<dyn HustleWorker>> = match bound.compaction() {
+        Some(compaction) if *compaction.hustle.model() != ModelSource::Embedded => {
+            return Err(JournalFailure::HustleOfAModel { path: path() }.into());
+        }
+        Some(_) => Some(worker()),
+        None => None,
+    };
+    let ports = LoopPorts { counter, estimator: target.counter.clone(), worker };
+    Ok(RunningLoop { bound: bound.clone(), ports })
+}
+
+/// Whether a count of this quality may be declared as that one: an exact count is a good estimate as well.
+fn can_be(found: CountQuality, declared: CountQuality) -> bool {
+    found == declared || (found, declared) == (CountQuality::ExactLocal, CountQuality::HeuristicEstimate)
+}
+
+/// Our counter, under the name that the rig's author has for it.
+struct Declared {
+    counter: Arc<epitome_counters::LocalCounter>,
+    declared: CounterCapability,
+}
+
+#[async_trait]
+impl ContextCounter for Declared {
+    async fn count(&self, request: &Request) -> Result<ContextCount, CountError> {
+        let count = self.counter.count(request).await?;
+        Ok(ContextCount { quality: self.declared.quality, ..count })
+    }
+
+    fn capability(&self) -> CounterCapability {
+        self.declared.clone()
+    }
+}
