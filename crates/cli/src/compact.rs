@@ -149,7 +149,8 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     };
     let journal = match args.journal.as_deref().filter(|_| !args.dry_run) {
         Some(path) => {
-            let beginning = Beginning::of(session_args, &source, &session, repairs.len(), &target, given)?;
+            let beginning =
+                Beginning::of(session_args, source.clone().into(), &session, repairs.len(), &target, given)?;
             let journal = JournalFile::make(path)?;
             destination.is_apart_from(path)?;
             Some((journal, beginning))
@@ -161,7 +162,10 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     // What was done is on record before anybody can see it.
     let recorded = match &journal {
         Some((journal, beginning)) => {
-            let session = record_outcome(journal, beginning, &outcome, context.demand, policy.trigger())?;
+            let session =
+                record_outcome(journal, beginning, &outcome, context.demand, policy.trigger(), |basis| {
+                    fingerprint_of(&session, &target, basis).unwrap_or_default()
+                })?;
             Some(RecordedReport {
                 session: session.to_string(),
                 journal: journal.path().display().to_string(),

@@ -1,6 +1,9 @@
 //! What a compaction came to, as a journal records it.
 
-use epitome_loop::{AttemptId, ContextBasis, ContextRevision, EventId, Message, RejectionReason};
+use epitome_loop::{
+    AttemptId, ContextBasis, ContextMeasurement, ContextRevision, EventId, Message, RejectionReason,
+    RequestFingerprint,
+};
 
 use crate::earlier_summary::leading_system;
 use crate::journal::{Committed, MessageRange, StableName};
@@ -13,6 +16,8 @@ pub struct CommitTerms<'a> {
     pub attempt: AttemptId,
     /// The id of the record: the new context goes through this event.
     pub event: EventId,
+    /// The fingerprint of the new request, in the context that the commit makes: that of [`CommitTerms::post`].
+    pub post_fingerprint: RequestFingerprint,
     /// The messages that were compacted, as they stood in [`crate::SessionContext::messages`].
     pub messages: &'a [Message],
     /// What the summary cost, in millionths of a US dollar, when the host knows.
@@ -21,6 +26,17 @@ pub struct CommitTerms<'a> {
     pub repairs: &'a [StableName],
     /// Why a weaker summary than the policy's first choice was taken.
     pub degraded: Option<StableName>,
+}
+
+impl CommitTerms<'_> {
+    /// The context that a commit makes: one revision further, through its own event.
+    #[must_use]
+    pub fn post(basis: ContextBasis, event: EventId) -> ContextBasis {
+        ContextBasis {
+            revision: ContextRevision(basis.revision.0.saturating_add(1)),
+            through_event_id: event,
+        }
+    }
 }
 
 /// The record of a compaction that is put in place.
@@ -33,24 +49,26 @@ pub fn committed_record(
     terms: CommitTerms<'_>,
     number_of: impl Fn(usize) -> Option<u64>,
 ) -> Committed {
-    let CommitTerms { attempt, event, messages, cost_micro_usd, repairs, degraded } = terms;
+    let CommitTerms { attempt, event, post_fingerprint, messages, cost_micro_usd, repairs, degraded } = terms;
     let basis = compaction.before.basis;
+    let post = CommitTerms::post(basis, event);
     let appended = compaction.kept.iter().filter_map(|&at| Some((messages.get(at)?, number_of(at)?)));
     let (kept, numbers): (Vec<Message>, Vec<u64>) =
         appended.map(|(message, number)| (message.clone(), number)).unzip();
     Committed {
         attempt,
         basis,
-        post: ContextBasis {
-            revision: ContextRevision(basis.revision.0.saturating_add(1)),
-            through_event_id: event,
-        },
+        post,
         summary: compaction.summary.raw().clone(),
         retained: MessageRange::of_numbers(numbers).into(),
         // The summary stands right behind the system messages that lead what is kept.
         leading: leading_system(&kept) as u64,
         before: compaction.before.clone(),
-        after: compaction.after.clone(),
+        after: ContextMeasurement {
+            basis: post,
+            request_fingerprint: post_fingerprint,
+            ..compaction.after.clone()
+        },
         summary_tokens: compaction.summary_tokens,
         landing: compaction.landing,
         usage: compaction.usage,

@@ -2,14 +2,14 @@
 
 use std::io::Write as _;
 
-use epitome_sessionruntime::{AdmitError, Admitted};
+use epitome_sessionruntime::{AdmitError, Admitted, OverBytes};
 use serde::Serialize;
 
 use super::decisions::{CompactionLine, DecisionLine, RejectionLine};
 use super::failure::JournalFailure;
 use super::live::Live;
 use crate::failure::Failure;
-use crate::report::{MeasurementReport, VERSION, emphasis, level_name, print_json};
+use crate::report::{MeasurementReport, VERSION, emphasis, level_name, print_json, tokens};
 use crate::session_args::AdmitArgs;
 
 #[derive(Serialize)]
@@ -28,10 +28,19 @@ struct Report {
     /// Whether no compaction will be tried until the context has become smaller or the user acts.
     #[serde(skip_serializing_if = "Option::is_none")]
     exhausted: Option<bool>,
+    /// Bytes of the request, when it is they that do not fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_bytes: Option<OverBytesLine>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+}
+
+#[derive(Serialize)]
+struct OverBytesLine {
+    bytes: u64,
+    limit: u64,
 }
 
 pub(super) fn run(args: &AdmitArgs) -> Result<(), Failure> {
@@ -52,6 +61,7 @@ pub(super) fn run(args: &AdmitArgs) -> Result<(), Failure> {
         compacted: None,
         refused: None,
         exhausted: None,
+        over_bytes: None,
         retry_after_ms: None,
         message: None,
     };
@@ -66,10 +76,12 @@ pub(super) fn run(args: &AdmitArgs) -> Result<(), Failure> {
         }
         Err(error) => {
             report.message = Some(error.to_string());
-            if let AdmitError::ContextLimit { measurement, exhausted, retry_after, .. } = error {
+            if let AdmitError::ContextLimit { measurement, over_bytes, exhausted, retry_after, .. } = error {
                 report.outcome = "context_limit";
                 report.measurement = Some((&**measurement).into());
                 report.exhausted = Some(*exhausted);
+                let line = |over: &OverBytes| OverBytesLine { bytes: over.bytes, limit: over.limit };
+                report.over_bytes = over_bytes.as_ref().map(line);
                 let wait = retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX));
                 report.retry_after_ms = wait;
             }
@@ -96,6 +108,10 @@ fn show(report: &Report) -> std::io::Result<()> {
     }
     if let Some(measurement) = &report.measurement {
         writeln!(out, "request   {measurement}")?;
+    }
+    if let Some(OverBytesLine { bytes, limit }) = &report.over_bytes {
+        let (bytes, limit) = (tokens(*bytes), tokens(*limit));
+        writeln!(out, "bytes     {bytes} where the policy allows {limit}")?;
     }
     match (report.exhausted, report.retry_after_ms) {
         (_, Some(wait)) => {

@@ -51,12 +51,13 @@ pub(super) fn run(mut args: ImportArgs) -> Result<(), Failure> {
     }
     let progress = Progress::new(args.json);
     let (source, original) = read_session(&args.source, &progress)?;
+    let source = SharedBytes::from(source);
     let target = Target::of(&args.source, &original)?;
     let (session, repairs) = epitome_transcripts::repair(&original);
     let policy = built_in()?;
     let measurement = measured(&args, &session, &target)?;
     let policy = for_kept(&policy, &target)?;
-    let beginning = Beginning::of(&args.source, &source, &session, repairs.len(), &target, policy)?;
+    let beginning = Beginning::of(&args.source, source.clone(), &session, repairs.len(), &target, policy)?;
     progress.stage("writing");
     let journal = JournalFile::make(&args.journal.file)?;
     let there = if args.again { None } else { session_from(&journal, &source, args.source.conversation)? };
@@ -112,11 +113,10 @@ fn measured(args: &ImportArgs, session: &Session, target: &Target) -> Result<Mea
 /// The newest session that came from these bytes, and from this conversation in them.
 fn session_from(
     journal: &JournalFile,
-    source: &[u8],
+    source: &SharedBytes,
     conversation: Option<usize>,
 ) -> Result<Option<SessionId>, Failure> {
-    let source = SharedBytes::from(source.to_vec());
-    let at_hand: BTreeMap<_, _> = [(BlobDigest::of(&source), source)].into();
+    let at_hand: BTreeMap<_, _> = [(BlobDigest::of(source), source.clone())].into();
     let conversation = conversation.map(|number| number as u64);
     let beginning = PageLimit { records: 2, ..PageLimit::default() };
     for entry in journal.sessions()?.into_iter().rev() {

@@ -4,14 +4,15 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use epitome_loop::{
-    AttemptId, CompactionPolicy, ContextCounter as _, EventId, InferenceCapability, LoopDefinition,
-    LoopDefinitionBuilder, Message, Model, SessionId, SharedText, Timestamp, Trigger,
+    AttemptId, CompactionPolicy, ContextBasis, ContextCounter as _, EventId, InferenceCapability,
+    LoopDefinition, LoopDefinitionBuilder, Message, Model, RequestFingerprint, SessionId, SharedBytes,
+    SharedText, Timestamp, Trigger,
 };
 use epitome_loopruntime::decision::{AttemptEnd, AttemptReason, Latch};
 use epitome_loopruntime::landing_level;
 use epitome_sessionruntime::journal::{
-    AttemptStart, CodecError, CodecFault, EncodedRecord, Imported, Journal as _, JournalRecord, RecordBody,
-    RestoreError, SessionOpened, StableName, encode_record, replay,
+    AttemptStart, CodecError, CodecFault, Committed, EncodedRecord, Imported, Journal as _, JournalRecord,
+    RecordBody, RestoreError, SessionOpened, StableName, encode_record, replay,
 };
 use epitome_sessionruntime::{
     CommitTerms, Compaction, Demand, Outcome, Refusal, committed_record, rejection_of,
@@ -41,7 +42,7 @@ impl Beginning {
     /// The beginning of a session that was read from these bytes and repaired.
     pub(crate) fn of(
         args: &SessionArgs,
-        source: &[u8],
+        source: SharedBytes,
         session: &Session,
         repairs: usize,
         target: &Target,
@@ -51,6 +52,7 @@ impl Beginning {
             return Err(JournalFailure::NoMessages.into());
         }
         let definition = definition(target, policy)?;
+        let event = basis_of(&source).through_event_id;
         Ok(Self {
             opened: SessionOpened {
                 model: target.model.clone(),
@@ -62,10 +64,10 @@ impl Beginning {
                 format: stable_name(session.format())?,
                 conversation: args.conversation.map(|number| number as u64),
                 name: name_of(args.file()),
-                source: source.to_vec().into(),
+                source,
                 repairs: repairs as u64,
             },
-            event: basis_of(source).through_event_id,
+            event,
             messages: session.messages().clone(),
         })
     }
@@ -107,13 +109,15 @@ pub(crate) fn record_import(journal: &JournalFile, beginning: &Beginning) -> Res
     append(journal, Trigger::Manual, &beginning.records(now()))
 }
 
-/// Records a session that came from a file, and what a compaction of it came to.
+/// Records a session that came from a file, and what a compaction of it came to. `fingerprint` is that of the request in
+/// another context.
 pub(crate) fn record_outcome(
     journal: &JournalFile,
     beginning: &Beginning,
     outcome: &Outcome,
     demand: Demand,
     trigger: Trigger,
+    fingerprint: impl Fn(ContextBasis) -> RequestFingerprint,
 ) -> Result<SessionId, Failure> {
     let at = now();
     let mut records = beginning.records(at);
@@ -143,7 +147,8 @@ pub(crate) fn record_outcome(
         Outcome::LeftAlone { .. } => None,
         Outcome::Compacted(done) => {
             let event = new_event();
-            let committed = committed(beginning, done, attempt, event);
+            let post_fingerprint = fingerprint(CommitTerms::post(done.before.basis, event));
+            let committed = committed(beginning, done, attempt, event, post_fingerprint);
             write(event, RecordBody::Committed(Box::new(committed)));
             Some(AttemptEnd::Landed(done.after.occupancy()))
         }
@@ -170,10 +175,12 @@ fn committed(
     done: &Compaction,
     attempt: AttemptId,
     event: EventId,
-) -> epitome_sessionruntime::journal::Committed {
+    post_fingerprint: RequestFingerprint,
+) -> Committed {
     let terms = CommitTerms {
         attempt,
         event,
+        post_fingerprint,
         messages: &beginning.messages,
         cost_micro_usd: None,
         repairs: &[],

@@ -38,8 +38,7 @@ fn a_request_that_is_due_is_compacted_and_may_be_sent() {
     let compacted = &report["compacted"];
     assert!(compacted["after"]["tokens"].as_u64() < compacted["before"]["tokens"].as_u64());
     assert_eq!(compacted["after"], report["measurement"]);
-    let expected =
-        ["opened", "imported", "appended", "measured", "started", "committed", "answered", "measured"];
+    let expected = ["opened", "imported", "appended", "measured", "started", "committed", "answered"];
     assert_eq!(kinds(&folder), expected);
     // What is exported now is what may be sent.
     let exported: Value = serde_json::from_slice(&folder.export(&[])).unwrap();
@@ -289,6 +288,15 @@ fn a_session_may_follow_a_policy_of_its_own() {
         .unwrap();
     assert_eq!(code(&folder.session(&["admit", "--policy", "other.toml"])), 2);
     assert_eq!(code(&folder.session(&["admit", "--policy", "other.toml", "--rig", "rig.toml"])), 2);
+    let bytes = format!("max_request_bytes = 500\n{policy}").replace("automatic = true", "automatic = false");
+    fs::write(folder.path("bytes.toml"), bytes).unwrap();
+    let over = folder.session(&["admit", "--policy", "bytes.toml"]);
+    assert_eq!(
+        (code(&over), stdout(&over).contains("where the policy allows 500")),
+        (4, true),
+        "{}",
+        stderr(&over)
+    );
     let more = folder.session(&["admit", "--json", "--unseen", "100000"]);
     assert_eq!((code(&more), &json(&more)["outcome"]), (4, &"context_limit".into()));
 }
