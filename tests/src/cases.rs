@@ -6,6 +6,7 @@
 
 mod case_file;
 mod expectation;
+mod live;
 mod measured;
 mod passes;
 mod scenario;
@@ -40,6 +41,16 @@ pub const KINDS: [&str; 19] = [
     "torn_file",
     "unicode_cut",
     "usage_accounting",
+];
+
+/// Kinds of faults that show when a session is live: they are run through one.
+pub const LIVE_KINDS: [&str; 6] = [
+    "chained_compaction",
+    "compaction_loop",
+    "concurrency",
+    "failure_keeps_history",
+    "stale_task",
+    "summarizer_request_too_big",
 ];
 
 /// What a case showed.
@@ -90,5 +101,14 @@ pub fn judge_case(case: &Case) -> Result<CaseReport, CaseError> {
     } else {
         scenario::judge(case)?
     };
+    Ok(CaseReport { id: case.id.clone(), kind: case.kind.clone(), outcome, failures })
+}
+
+/// Plays one case through a live session, as its host would, and checks what it expects.
+///
+/// # Errors
+/// [`CaseError`] when the case says something that is not understood.
+pub fn judge_live(case: &Case) -> Result<CaseReport, CaseError> {
+    let (outcome, failures) = live::judge(case)?;
     Ok(CaseReport { id: case.id.clone(), kind: case.kind.clone(), outcome, failures })
 }

@@ -1,6 +1,7 @@
 //! Evidence: measures a promise of the project on real data and says whether it holds.
 
 mod cases;
+mod cases_runtime;
 mod conformance_all;
 mod conformance_boundary;
 mod conformance_reference;
@@ -48,6 +49,12 @@ pub const PROMISES: &[Promise] = &[
         about: "faults that users of other tools reported do not happen here",
         needs_data: true,
         run: cases::run,
+    },
+    Promise {
+        name: "cases-runtime",
+        about: "faults that users of other tools reported do not happen in a live session",
+        needs_data: true,
+        run: cases_runtime::run,
     },
     Promise {
         name: "commit-latency",

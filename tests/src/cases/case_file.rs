@@ -44,6 +44,10 @@ pub struct Case {
     pub(super) policy: Value,
     /// What the model answers, when the case scripts it.
     pub(super) answer: Option<String>,
+    /// How asking the model fails, when the case says that it does.
+    pub(super) answer_error: Option<String>,
+    /// The names of messages that are summaries of earlier compactions.
+    pub(super) earlier: Vec<String>,
     pub(super) events: Vec<Value>,
     /// Sizes given directly, where content does not matter.
     pub(super) measured: Map<String, Value>,
@@ -79,6 +83,12 @@ impl Case {
             kind: string(&value, "kind").ok_or(CaseError::Part("kind"))?,
             policy: value["policy"].clone(),
             answer: answer(&value["summary"]),
+            answer_error: string(&value["summary"], "transport_error"),
+            earlier: list(&value["messages"])
+                .iter()
+                .filter(|message| message["summary"] == true)
+                .filter_map(|message| string(message, "id"))
+                .collect(),
             events: list(&value["events"]).to_vec(),
             measured: value["measured"].as_object().cloned().unwrap_or_default(),
             expect: value["expect"].as_object().cloned().unwrap_or_default(),
@@ -142,7 +152,8 @@ fn replaced(bytes: &[u8], old: &[u8], new: &[u8]) -> Vec<u8> {
     out
 }
 
-fn document(messages: &[Value]) -> Result<Document, CaseError> {
+/// Messages of a case as a transcript of their own.
+pub(super) fn document(messages: &[Value]) -> Result<Document, CaseError> {
     let mut names = Vec::new();
     let mut written = Vec::new();
     for message in messages {

@@ -25,10 +25,12 @@ pub(super) fn check(case: &Case, ran: &Ran) -> Result<Vec<String>, CaseError> {
     if case.kind == "thinking_blocks" {
         failures.extend(signed_for_summarizer(ran));
     }
+    failures.extend(ran.live.iter().flat_map(|facts| facts.broken_laws.iter().cloned()));
     for (name, wanted) in &case.expect {
         let fault = match name.as_str() {
             "outcome" => outcome(case, ran, wanted),
             "history_after" => changed(ran, wanted),
+            "history_after_failure" if ran.live.is_some() => changed_by_failure(ran, wanted),
             "history_after_failure" if ran.outcome == "compact" => None,
             "history_after_failure" => changed(ran, wanted),
             "tool_pairs_intact" => parted_pairs(&ran.after),
@@ -61,7 +63,10 @@ pub(super) fn check(case: &Case, ran: &Ran) -> Result<Vec<String>, CaseError> {
             "no_error" => (ran.outcome == "error").then(|| format!("refused: {}", ran.reason)),
             // That the run came to its end without a panic is what brought us here.
             "terminates" | "no_panic" | "never_divide_by_zero" => None,
-            other => return Err(CaseError::Expectation(other.to_owned())),
+            other => match &ran.live {
+                Some(facts) => facts.check(other, wanted, &ran.after)?,
+                None => return Err(CaseError::Expectation(other.to_owned())),
+            },
         };
         failures.extend(fault.map(|fault| format!("{name}: {fault}")));
     }
@@ -99,8 +104,17 @@ fn outcome(case: &Case, ran: &Ran, wanted: &Value) -> Option<String> {
 }
 
 fn changed(ran: &Ran, wanted: &Value) -> Option<String> {
-    let unchanged = *wanted == "unchanged" && ran.before == ran.after && ran.bytes_unchanged;
+    let is_as_before = match &ran.live {
+        Some(facts) => facts.is_unchanged,
+        None => ran.before == ran.after && ran.bytes_unchanged,
+    };
+    let unchanged = *wanted == "unchanged" && is_as_before;
     (!unchanged).then(|| "the history is another one".to_owned())
+}
+
+fn changed_by_failure(ran: &Ran, wanted: &Value) -> Option<String> {
+    let survived = *wanted == "unchanged" && ran.live.as_ref().is_some_and(|facts| facts.survived_failures);
+    (!survived).then(|| "a compaction that failed changed the history".to_owned())
 }
 
 /// Every result answers a call before it; a call may be open only at the very end.

@@ -13,12 +13,13 @@ use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, 
 
 use super::case_file::Document;
 use super::expectation::check;
+use super::live::LiveFacts;
 use super::session_policy::{SessionPolicy, read_policy};
 use super::{Case, CaseError};
 use crate::scripted::{ModelAnswer, ports_for};
 
 /// Every case is run for each of these: one whose text is counted exactly, one that is estimated.
-const MODELS: [&str; 2] = ["gpt-4o", "claude-sonnet-4-5"];
+pub(super) const MODELS: [&str; 2] = ["gpt-4o", "claude-sonnet-4-5"];
 
 /// A message and the name that the case gives it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(super) struct Ran {
     pub(super) below_rearm: bool,
     /// The session that was read, unless it was refused.
     pub(super) session: Option<Session>,
+    /// What a live session showed besides, when the case was played through one.
+    pub(super) live: Option<LiveFacts>,
 }
 
 pub(super) fn judge(case: &Case) -> Result<(String, Vec<String>), CaseError> {
@@ -71,7 +74,7 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         Ok(session) => session,
         Err(error) => return Ok(Ran::rejected(error)),
     };
-    let SessionPolicy { policy, limits, rearm_below, force } = match read_policy(&case.policy)? {
+    let SessionPolicy { policy, limits, rearm_below, force, settings: _ } = match read_policy(&case.policy)? {
         Ok(policy) => policy,
         Err(error) => {
             let (repaired, _) = repair(&original);
@@ -189,7 +192,7 @@ async fn further_compactions(mut context: SessionContext, policy: &ValidPolicy, 
 
 impl Ran {
     /// A session that our reader refuses.
-    fn rejected(error: ReadError) -> Self {
+    pub(super) fn rejected(error: ReadError) -> Self {
         Self {
             before: Vec::new(),
             after: Vec::new(),
@@ -202,11 +205,12 @@ impl Ran {
             compactions: 0,
             below_rearm: false,
             session: None,
+            live: None,
         }
     }
 
     /// A session that is sent as it was repaired, and whose file stays as it is.
-    fn unchanged(document: &Document, original: Session, repaired: &Session) -> Result<Self, CaseError> {
+    pub(super) fn unchanged(document: &Document, original: Session, repaired: &Session) -> Result<Self, CaseError> {
         let unusable = CaseError::Part("session");
         let whole: Vec<usize> = (0..original.messages().len()).collect();
         let everything = Replacement { summary: None, kept: &whole };
@@ -224,12 +228,13 @@ impl Ran {
             compactions: 0,
             below_rearm: false,
             session: Some(original),
+            live: None,
         })
     }
 }
 
 /// The messages of a session as it was read, each with its name; `None` when there are more or fewer names.
-fn named(names: &[String], session: &Session) -> Option<Vec<Named>> {
+pub(super) fn named(names: &[String], session: &Session) -> Option<Vec<Named>> {
     let messages = session.messages();
     let pairs = names.iter().cloned().zip(messages.iter().cloned());
     let named = pairs.map(|(name, message)| Named { name, message }).collect();
@@ -246,7 +251,7 @@ fn written(before: &[Named], session: &Session, compaction: &Compaction) -> Resu
 }
 
 /// Names the messages that are as they were.
-fn matched(before: &[Named], messages: &[Message]) -> Vec<Named> {
+pub(super) fn matched(before: &[Named], messages: &[Message]) -> Vec<Named> {
     let mut unused: Vec<&Named> = before.iter().collect();
     let name_of = |message: &Message| {
         let name = match unused.iter().position(|named| named.message == *message) {

@@ -13,6 +13,8 @@ use super::CaseError;
 /// A policy and the limits of the model that it is for.
 pub(super) struct SessionPolicy {
     pub(super) policy: ValidPolicy,
+    /// The same as a loop's definition takes it.
+    pub(super) settings: CompactionPolicy,
     pub(super) limits: ContextLimits,
     pub(super) rearm_below: BasisPoints,
     pub(super) force: bool,
@@ -44,9 +46,11 @@ pub(super) fn read_policy(policy: &Value) -> Result<Result<SessionPolicy, Compac
         keep_recent: Some(keep_recent(&policy["keep_tail"], limit)),
         max_request_bytes: number("max_request_bytes"),
     };
+    let settings = policy_of_ours.clone();
     let validated = policy_of_ours.validate(Some(CountQuality::HeuristicEstimate));
     Ok(validated.map(|policy_of_ours| SessionPolicy {
         policy: policy_of_ours,
+        settings,
         limits: ContextLimits { window: TokenCount(limit), ..ContextLimits::default() },
         rearm_below,
         force: policy["force"] == true,
