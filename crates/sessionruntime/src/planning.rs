@@ -117,7 +117,8 @@ impl Planning<'_> {
     /// Chooses the largest tail, up to what the policy keeps, that leaves room for a summary of the largest
     /// size below the level where the compaction should land. The tail is counted as it will be sent. If even
     /// the newest exchange is too much for that, it is summarized too; only if that does not help either, a
-    /// tail that fits at all is taken, and the landing says so.
+    /// tail that fits at all is taken, and the landing says so. Behind an earlier summary a tail that holds everything
+    /// yields only where there is no room for it.
     async fn choose_cut(
         &self,
         cutting: &Cutting<'_>,
@@ -128,6 +129,13 @@ impl Planning<'_> {
         let fixed = self.size_kept(None, keeping).await?;
         let mut budget = cutting.wanted();
         let mut fitting = None;
+        // A pass that could fold nothing but what the policy keeps would only wear the earlier summary down.
+        if self.earlier.is_some() && cutting.cut(budget).is_none() {
+            let landed = Room { summary_tokens: 0, ..target };
+            if landed.holds(self.size(self.messages.to_vec()).await?) {
+                return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
+            }
+        }
         loop {
             let Some(cut) = cutting.cut(budget) else {
                 // The tail holds everything: it yields until something is left to summarize.
@@ -204,10 +212,14 @@ impl Planning<'_> {
     /// Measures the request without what a cut summarizes, and without a summary; without a cut, everything
     /// but the conversation.
     async fn size_kept(&self, cut: Option<TailCut>, keeping: &Keeping<'_>) -> Result<Size, RefusalReason> {
-        let kept = keeping.messages_at(&keeping.kept(cut));
-        let bytes = self.policy.max_request_bytes().map_or(0, |_| self.measuring.request_bytes(&kept));
+        self.size(keeping.messages_at(&keeping.kept(cut))).await
+    }
+
+    /// Measures the request with these messages.
+    async fn size(&self, messages: Vec<Message>) -> Result<Size, RefusalReason> {
+        let bytes = self.policy.max_request_bytes().map_or(0, |_| self.measuring.request_bytes(&messages));
         let measured =
-            self.measuring.measure(kept.into()).await.map_err(RefusalReason::ContextCountFailed)?;
+            self.measuring.measure(messages.into()).await.map_err(RefusalReason::ContextCountFailed)?;
         Ok(Size { tokens: measured.input_tokens.get(), bytes })
     }
 

@@ -12,6 +12,7 @@ pub(crate) struct Size {
 }
 
 /// What a request with a summary may take, up to a level.
+#[derive(Clone, Copy)]
 pub(crate) struct Room {
     pub(crate) tokens: u64,
     pub(crate) bytes: Option<u64>,

@@ -96,6 +96,12 @@ impl Case {
         })
     }
 
+    /// Whether it gives messages, and not sizes alone.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        self.passes().is_empty() && self.measured.is_empty()
+    }
+
     /// Sizes before and after successive compactions, where the case gives only these.
     pub(super) fn passes(&self) -> Vec<(u64, u64)> {
         let passes = self.events.iter().filter(|event| event["op"] == "pass");

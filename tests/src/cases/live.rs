@@ -104,9 +104,12 @@ async fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         play.begin(None, false, false).await;
         play.answered().await;
         play.end().await?;
-        // A case that scripts an answer is about that answer, so it is asked for in any event.
+        // A case that scripts an answer, or says how much a summarizer takes, is about that, so it is asked for in any
+        // event.
+        let is_about_asking =
+            is_scripted || ["fold_budget", "summarizer_limit"].iter().any(|word| case.policy[*word].is_u64());
         let is_left_alone = play.passed.iter().all(|passed| passed.outcome == "no_compact");
-        if (is_forced || is_scripted) && is_left_alone {
+        if (is_forced || is_about_asking) && is_left_alone {
             play.begin(None, true, false).await;
             play.answered().await;
             play.end().await?;

@@ -12,7 +12,8 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
         let case = read_case(&file).map_err(unreadable)?;
         let count = match case.kind.as_str() {
             kind if LIVE_KINDS.contains(&kind) => &mut live,
-            kind if KINDS.contains(&kind) => &mut others,
+            // Sizes without messages are no session.
+            kind if KINDS.contains(&kind) && case.has_content() => &mut others,
             _ => continue,
         };
         let report = judge_live(&case).unwrap_or_else(|error: CaseError| CaseReport {

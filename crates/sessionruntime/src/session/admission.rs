@@ -12,6 +12,7 @@ use super::frame::{Framed, RequestFrame};
 use super::handle::Session;
 use super::live::Snapshot;
 use super::report::{AttemptReport, CompactionReport, RejectionReport};
+use crate::journal::StableName;
 use crate::measuring::Measuring;
 
 /// So often is a request measured again because the conversation changed meanwhile.
@@ -86,12 +87,14 @@ impl Session {
                     if context.binding.policy().is_some() =>
                 {
                     let measurement = Box::new(measurement);
+                    let detail = self.detail_of(refused);
                     return Err(AdmitError::ContextLimit {
                         measurement,
                         over_bytes,
                         exhausted,
                         retry_after,
                         refused,
+                        detail,
                     });
                 }
                 Reply::Send | Reply::ContextLimit { .. } => {
@@ -125,6 +128,14 @@ impl Session {
             .admit(waiter, self.shared.attempt(), measurement, is_over_bytes)
             .await
             .map_err(|DriverClosed| self.shared.end())
+    }
+
+    /// The finer cause of the newest refusal, if it is one for this reason.
+    fn detail_of(&self, refused: Option<RejectionReason>) -> Option<StableName> {
+        match &self.shared.live().newest_attempt {
+            Some(AttemptReport::Rejected(report)) if Some(report.reason) == refused => report.detail.clone(),
+            _ => None,
+        }
     }
 
     fn leave(&self, admitted: Admitted) -> Admitted {

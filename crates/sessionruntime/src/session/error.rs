@@ -7,6 +7,7 @@ use thiserror::Error;
 
 use super::report::RejectionReport;
 use crate::CountFailure;
+use crate::journal::StableName;
 
 /// A session did not do what it was asked to. The conversation is what it was, except where it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -43,7 +44,7 @@ pub enum SessionError {
 pub enum AdmitError {
     /// The request does not fit, and no compaction makes it fit.
     #[error("the request takes {}, and no compaction makes it fit{}", taken(measurement, *over_bytes),
-        because(refused.as_ref()))]
+        because(refused.as_ref(), detail.as_ref()))]
     ContextLimit {
         /// The request.
         measurement: Box<ContextMeasurement>,
@@ -55,6 +56,8 @@ pub enum AdmitError {
         retry_after: Option<Duration>,
         /// Why the last one was refused.
         refused: Option<RejectionReason>,
+        /// The finer cause of that, where it is known and the session was not opened again since.
+        detail: Option<StableName>,
     },
     /// The request could not be counted.
     #[error("the request could not be counted: {0}")]
@@ -96,8 +99,10 @@ fn taken(measurement: &ContextMeasurement, over_bytes: Option<OverBytes>) -> Str
     }
 }
 
-fn because(refused: Option<&RejectionReason>) -> String {
-    refused.map_or_else(String::new, |reason| format!(" (the last one was refused: {reason})"))
+fn because(refused: Option<&RejectionReason>, detail: Option<&StableName>) -> String {
+    let Some(reason) = refused else { return String::new() };
+    let detail = detail.map_or_else(String::new, |detail| format!(", {detail}"));
+    format!(" (the last one was refused: {reason}{detail})")
 }
 
 /// There was no compaction. The context is what it was.
