@@ -3,6 +3,8 @@
 use epitome_loop::{Block, Message, SummarySections};
 use epitome_loopruntime::parse_summary_text;
 
+use crate::is_provider_compaction;
+
 /// What an earlier compaction left behind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EarlierSummary {
@@ -14,9 +16,23 @@ pub struct EarlierSummary {
 
 /// How many messages at the front are the system's. They are kept out of the transcript: a summary neither
 /// restates nor evicts them.
+///
+/// A compaction of the provider right behind them counts among them, with the results of calls that stand in the same
+/// message: nobody can summarize it, and what stands in front of it is not read any more.
 #[must_use]
 pub fn leading_system(messages: &[Message]) -> usize {
-    messages.iter().take_while(|message| matches!(message, Message::System { .. })).count()
+    let count = |from: usize, is: fn(&Message) -> bool| {
+        messages.get(from..).unwrap_or_default().iter().take_while(|message| is(message)).count()
+    };
+    let system = count(0, |message| matches!(message, Message::System { .. }));
+    let is_item =
+        |message: &Message| matches!(message, Message::Assistant { .. }) && is_provider_compaction(message);
+    match messages.get(system) {
+        Some(next) if is_item(next) => {
+            system + 1 + count(system + 1, |message| matches!(message, Message::ToolResult { .. }))
+        }
+        _ => system,
+    }
 }
 
 /// Recognizes our own summary in a conversation that comes from a file which cannot mark it.

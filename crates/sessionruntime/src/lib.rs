@@ -12,6 +12,7 @@ mod measuring;
 mod outcome;
 mod pinning;
 mod planning;
+mod provider_compaction;
 mod recording;
 mod result;
 mod room;
@@ -33,6 +34,7 @@ pub use hustles::{
     WorkInput, WorkOrder, WorkStage, WorkerTraits, exit_verdict,
 };
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
+pub use provider_compaction::is_provider_compaction;
 pub use recording::{CommitTerms, committed_record, rejection_of};
 pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
 pub use session::{

@@ -56,7 +56,10 @@ pub(super) fn judge(case: &Case) -> Result<(String, Vec<String>), CaseError> {
 /// Whether the time line holds anything that may compact.
 fn has_passes(events: &[Value]) -> bool {
     events.iter().any(|event| {
-        matches!(event["op"].as_str(), Some("compact" | "compaction_start" | "compaction" | "measure" | "pass"))
+        matches!(
+            event["op"].as_str(),
+            Some("compact" | "compaction_start" | "compaction" | "measure" | "pass")
+        )
     })
 }
 
@@ -148,12 +151,12 @@ async fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
     ran.below_rearm = commits > 0 && occupancy < rearm_below;
     ran.bytes_unchanged = true;
     if let Some(shown) = shown {
-        ran.outcome = if shown.landed_high() && case.expect.get("outcome").is_some_and(|it| it == "ineffective")
-        {
-            "ineffective"
-        } else {
-            shown.outcome
-        };
+        ran.outcome =
+            if shown.landed_high() && case.expect.get("outcome").is_some_and(|it| it == "ineffective") {
+                "ineffective"
+            } else {
+                shown.outcome
+            };
         ran.reason.clone_from(&shown.reason);
         ran.tokens = shown.tokens;
     }

@@ -210,7 +210,11 @@ impl Ran {
     }
 
     /// A session that is sent as it was repaired, and whose file stays as it is.
-    pub(super) fn unchanged(document: &Document, original: Session, repaired: &Session) -> Result<Self, CaseError> {
+    pub(super) fn unchanged(
+        document: &Document,
+        original: Session,
+        repaired: &Session,
+    ) -> Result<Self, CaseError> {
         let unusable = CaseError::Part("session");
         let whole: Vec<usize> = (0..original.messages().len()).collect();
         let everything = Replacement { summary: None, kept: &whole };

@@ -516,3 +516,65 @@ async fn a_slow_subscriber_loses_no_record_and_is_told_what_it_lost() {
     assert!(lost_by_slow > 0);
     assert_eq!(others + lost_by_slow, all_others + lost);
 }
+
+/// An item of the provider that stands for everything before it.
+fn provider_compaction() -> Message {
+    let raw = r#"{"type":"compaction","encrypted_content":"gAAAAB"}"#;
+    let raw = epitome_loop::RawJson::parse(raw.to_owned()).unwrap();
+    let item = epitome_loop::Block::Opaque(epitome_loop::Opaque { kind: "compaction".into(), raw });
+    Message::Assistant { blocks: [item].into(), usage: None }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stands_before_a_compaction_of_the_provider_is_not_sent_any_more() {
+    let scene = SessionScene::default();
+    let session = scene.open().await.unwrap();
+    session.append([Message::system("Be brief.")]).await.unwrap();
+    talk(&session, 0..6, 400).await;
+    session.append([provider_compaction()]).await.unwrap();
+    talk(&session, 6..7, 400).await;
+    is_as_written(&scene, &session).await;
+    let mut expected = vec![Message::system("Be brief."), provider_compaction()];
+    expected.extend(turn(6, 400));
+    assert_eq!(session.messages().to_vec(), expected);
+    assert!(admit(&session).await.unwrap().measurement.unwrap().input_tokens.get() < 600);
+
+    // Ours stands behind it, since what stands in front of it is not read; and it stays.
+    talk(&session, 7..15, 400).await;
+    let admitted = admit(&session).await.unwrap();
+    assert!(admitted.compacted.is_some());
+    assert_eq!(admitted.messages[..2], expected[..2]);
+    assert!(summarized(&admitted.messages[2..]).is_some());
+    is_as_written(&scene, &session).await;
+
+    // The next one of the provider stands for our summary and for its forerunner as well.
+    session.append([provider_compaction()]).await.unwrap();
+    assert_eq!(session.messages().to_vec(), expected[..2]);
+    is_as_written(&scene, &session).await;
+    // What was taken back is not in the way, and nothing of it is lost.
+    session.undo().await.unwrap();
+    assert_eq!(session.messages().to_vec(), expected[..2]);
+    is_as_written(&scene, &session).await;
+    assert_eq!(session.state().messages(), 1 + 15 * 4 + 2);
+    session.shut_down().await;
+    let again = scene.open().await.unwrap();
+    assert_eq!(again.messages().to_vec(), expected[..2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_summary_is_not_worn_down_by_being_asked_for_again() {
+    let scene = SessionScene { kept: 2_000, ..SessionScene::default() };
+    let session = scene.open().await.unwrap();
+    talk(&session, 0..8, 400).await;
+    admit(&session).await.unwrap();
+    let messages = session.messages();
+    assert!(messages.len() > 5, "so much is kept that one could go on");
+    for _ in 0..3 {
+        let error = session.compact(None).await.unwrap_err();
+        let CompactError::Rejected(refused) = error else { panic!("{error}") };
+        assert_eq!(refused.detail.unwrap().as_str(), "nothing_to_compact");
+    }
+    assert_eq!(session.messages(), messages);
+    assert_eq!(scene.worker.asked().len(), 1);
+    is_as_written(&scene, &session).await;
+}

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use epitome_loop::{
-    AttemptId, BasisPoints, CommandId, ContextBasis, ContextMeasurement, EventId, RejectionReason,
+    AttemptId, BasisPoints, CommandId, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason,
     SharedText, Timestamp, Trigger,
 };
 use epitome_loopruntime::decision::{
@@ -17,6 +17,7 @@ use super::{
     AttemptStart, Committed, JournalRecord, MessageRange, RecordBody, Sequence, SessionOpened, StableName,
     WaiterOutcome,
 };
+use crate::is_provider_compaction;
 
 /// A session as its records leave it. It knows messages by number; their content stays where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +26,10 @@ pub struct SessionState {
     last: Sequence,
     opened: Option<SessionOpened>,
     messages: u64,
+    /// So many messages at the start are the system's.
+    leading: u64,
+    /// The number of the provider's newest compaction; what stands before it need not be sent any more.
+    compacted_by_provider: Option<u64>,
     commits: Vec<CommitInForce>,
     in_force: usize,
     tracker: PressureTracker,
@@ -141,6 +146,8 @@ impl SessionState {
             last: 0,
             opened: None,
             messages: 0,
+            leading: 0,
+            compacted_by_provider: None,
             commits: Vec::new(),
             in_force: 0,
             tracker: PressureTracker::default(),
@@ -184,6 +191,7 @@ impl SessionState {
                 if *first != self.messages || messages.is_empty() {
                     return Err(ReplayFault::MessageNumber);
                 }
+                self.note_messages(*first, messages);
                 self.messages = end.ok_or(ReplayFault::MessageNumber)?;
                 self.move_on(record.id)?;
             }
@@ -215,6 +223,19 @@ impl SessionState {
             RecordBody::Latched(latch) => self.latch = *latch,
         }
         Ok(())
+    }
+
+    /// Notes what further messages mean for where the context begins.
+    fn note_messages(&mut self, first: u64, messages: &[Message]) {
+        if self.leading == first {
+            let is_system = |message: &&Message| {
+                matches!(message, Message::System { .. }) && !is_provider_compaction(message)
+            };
+            self.leading += messages.iter().take_while(is_system).count() as u64;
+        }
+        if let Some(newest) = messages.iter().rposition(is_provider_compaction) {
+            self.compacted_by_provider = Some(first.saturating_add(newest as u64));
+        }
     }
 
     fn start(&mut self, start: &AttemptStart) -> Result<(), ReplayFault> {
@@ -346,22 +367,30 @@ impl SessionState {
         records
     }
 
-    /// The context in force, by the numbers of its messages.
+    /// The context in force, by the numbers of its messages. It begins with the system's messages at the start; behind
+    /// them with the newest compaction: ours, or an item of the provider's
+    /// ([`is_provider_compaction`](crate::is_provider_compaction)).
     #[must_use]
     pub fn context(&self) -> LiveContext {
         let Some(commit) = self.commit_in_force() else {
-            let rest = MessageRange { first: 0, end: self.messages };
-            return LiveContext { rest: behind_one_another(&[], rest), ..LiveContext::default() };
+            let leading = MessageRange { first: 0, end: self.leading };
+            let first = self.compacted_by_provider.unwrap_or(self.leading);
+            let leading = behind_one_another(&[], leading);
+            let rest = behind_one_another(&leading, MessageRange { first, end: self.messages });
+            return LiveContext { rest, ..LiveContext::default() };
         };
         let (leading, rest) = split(&commit.retained, commit.leading);
         let later = MessageRange { first: commit.messages, end: self.messages };
         LiveContext { leading, summary: Some(commit.summary.clone()), rest: behind_one_another(&rest, later) }
     }
 
-    /// The commit that makes the context; `None` when no summary is in force.
+    /// The commit that makes the context; `None` when no summary is in force, or when the provider has compacted since
+    /// then: what the commit stands for is not sent any more.
     #[must_use]
     pub fn commit_in_force(&self) -> Option<&CommitInForce> {
-        self.commits.get(self.in_force.checked_sub(1)?)
+        let commit = self.commits.get(self.in_force.checked_sub(1)?)?;
+        let is_before = |item: u64| commit.messages <= item;
+        (!self.compacted_by_provider.is_some_and(is_before)).then_some(commit)
     }
 
     /// How many commits are in force.

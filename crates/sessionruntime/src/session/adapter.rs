@@ -17,7 +17,7 @@ use crate::journal::{
     Acknowledged, AttemptStart, JournalRecord, RecordBody, SessionState, WaiterOutcome, encode_record,
     restore,
 };
-use crate::{AuditFailed, HustleAudit, HustleRecord};
+use crate::{AuditFailed, HustleAudit, HustleRecord, is_provider_compaction};
 
 /// The adapter of one session.
 pub(super) struct SessionAdapter(pub(super) Arc<Shared>);
@@ -25,7 +25,8 @@ pub(super) struct SessionAdapter(pub(super) Arc<Shared>);
 /// Records that are to be written together.
 struct Batch {
     records: Vec<JournalRecord>,
-    /// Whether the context goes back or forth, so that its messages must be fetched.
+    /// Whether the context becomes another one than the live one with what is appended, so that its messages must be
+    /// fetched.
     rewinds: bool,
 }
 
@@ -123,6 +124,8 @@ impl SessionAdapter {
                 Record::Measured(measurement) => (None, RecordBody::Measured(measurement)),
                 Record::Changed(Change { event, kind: ChangeKind::Append }) => {
                     let messages = live.appends.remove(&event).ok_or(RecordFailed)?;
+                    // Behind a compaction of the provider the context is another one.
+                    batch.rewinds |= messages.iter().any(is_provider_compaction);
                     let first = next;
                     next = next.saturating_add(messages.len() as u64);
                     (Some(event), RecordBody::Appended { first, messages })

@@ -42,9 +42,7 @@ impl LiveFacts {
     ) -> Result<Option<String>, CaseError> {
         let holds = match name {
             "second_pass" => self.outcomes.get(1).is_some_and(|outcome| *wanted == *outcome),
-            "second_commit" if *wanted == "refused" => {
-                self.commits >= 1 && self.commits < self.commits_asked
-            }
+            "second_commit" if *wanted == "refused" => self.commits >= 1 && self.commits < self.commits_asked,
             "second_commit" => self.commits >= 2,
             "no_identical_retry" => self.was_asked_twice != (*wanted == true),
             "max_passes" => wanted.as_u64().is_some_and(|most| self.attempts as u64 <= most),

@@ -14,8 +14,8 @@ use epitome_loopruntime::decision::AttemptReason;
 use epitome_loopruntime::{Landing, parse_summary_text};
 use epitome_rig::{BoundLoop, Rig};
 use epitome_sessionruntime::journal::{
-    AttemptStart, Committed, Journal, JournalRecord, MemoryJournal, MessageRange, PageLimit,
-    RecordBody, Restored, encode_record, read_record, restore,
+    AttemptStart, Committed, Journal, JournalRecord, MemoryJournal, MessageRange, PageLimit, RecordBody,
+    Restored, encode_record, read_record, restore,
 };
 use epitome_sessionruntime::{
     HustleWorker, LoopPorts, Ports, RequestFrame, Session, SessionPorts, SessionSettings,
@@ -73,7 +73,8 @@ impl Host {
         .with_context_counter(counter.capability())
         .with_inference_capability(InferenceCapability::local())
         .with_compaction(policy.settings.clone());
-        let rig = Rig::builder().with_loop(definition).with_hustle(hustle(window)).with_hustle_limits(lanes());
+        let rig =
+            Rig::builder().with_loop(definition).with_hustle(hustle(window)).with_hustle_limits(lanes());
         let bound = match rig.build() {
             Ok(rig) => rig.loops().first().cloned().ok_or(CaseError::Part("policy"))?,
             Err(error) => return Ok(Err(NoSession(error.to_string()))),
@@ -132,11 +133,7 @@ impl Host {
 
     /// A compaction is found in the journal that this process did not make: a summary, and the messages from one number
     /// on that it kept.
-    pub(super) async fn store_compaction(
-        &mut self,
-        summary: &str,
-        first_kept: u64,
-    ) -> Result<(), CaseError> {
+    pub(super) async fn store_compaction(&mut self, summary: &str, first_kept: u64) -> Result<(), CaseError> {
         let unusable = CaseError::Part("stored compaction");
         let Restored { state, messages, .. } = self.restored().await?;
         let leading = messages.iter().take_while(|message| matches!(message, Message::System { .. })).count();

@@ -32,8 +32,12 @@ pub(super) async fn admit(session: Session, frame: RequestFrame) -> Passed {
         Err(AdmitError::ContextLimit { measurement, refused, detail, exhausted, .. }) => {
             let tokens = Some(measurement.input_tokens.get());
             let refused = match refused {
-                Some(reason) => Passed::refused_for(reason, detail.as_ref().map_or("", |detail| detail.as_str())),
-                None => Passed { reason: format!("at the limit, exhausted: {exhausted}"), ..Passed::nothing() },
+                Some(reason) => {
+                    Passed::refused_for(reason, detail.as_ref().map_or("", |detail| detail.as_str()))
+                }
+                None => {
+                    Passed { reason: format!("at the limit, exhausted: {exhausted}"), ..Passed::nothing() }
+                }
             };
             // Where nothing fits, leaving the session alone is no answer.
             let outcome = if refused.outcome == "no_compact" { "error" } else { refused.outcome };

@@ -160,9 +160,8 @@ impl<'a> Play<'a> {
 
     /// The summarizer of a pass answers: of the one with this id, else of the oldest that waits.
     async fn reply(&mut self, id: Option<&str>, answer: Answer) {
-        let waits = |running: &&mut Running| {
-            running.reply.is_some() && (id.is_none() || running.id.as_deref() == id)
-        };
+        let waits =
+            |running: &&mut Running| running.reply.is_some() && (id.is_none() || running.id.as_deref() == id);
         if let Some(reply) = self.running.iter_mut().find(waits).and_then(|running| running.reply.take()) {
             // A pass that is over needs no answer any more.
             let _over = reply.send(answer);
