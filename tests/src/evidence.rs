@@ -11,11 +11,13 @@ mod explorer;
 mod fuzz;
 mod idle_memory;
 mod many_loops;
+mod many_sessions;
 mod newcomer;
 mod places;
 mod program;
 mod quality;
 mod roundtrip;
+mod session_cost;
 mod speed;
 mod transcripts;
 
@@ -106,7 +108,7 @@ pub const PROMISES: &[Promise] = &[
     },
     Promise {
         name: "many-loops",
-        about: "thousands of loops in one process answer every command once and lose no input",
+        about: "thousands of sessions in one process answer every command once and lose no input",
         needs_data: false,
         run: many_loops::run,
     },

@@ -106,7 +106,7 @@ async fn live(handle: &LoopHandle) -> Option<()> {
 }
 
 /// Resident memory of this process in bytes, by the second figure of `/proc/self/statm`.
-fn resident() -> Option<u64> {
+pub(super) fn resident() -> Option<u64> {
     const PAGE: u64 = 4_096;
     let figures = std::fs::read_to_string("/proc/self/statm").ok()?;
     figures.split(' ').nth(1)?.parse::<u64>().ok().map(|pages| pages * PAGE)

@@ -1,13 +1,16 @@
-//! Thousands of loops in one process, with a slow summarizer, and users who interrupt, undo and ask in between.
+//! Thousands of sessions in one process, and of loops without them, with a slow summarizer, and users who interrupt, undo
+//! and ask in between.
 
 use std::io::Write;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use epitome_loopruntime::decision::{Record, Refused, Reply, Rewind};
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
 
 use super::idle_memory::{self, IdleMemory};
+use super::many_sessions::{self, SessionLife};
+use super::session_cost::{IdleBytes, IdleSessions, append_and_admit};
 use super::{EvidenceError, Places, Verdict};
 use crate::driven::{Act, Driven, Script};
 
@@ -20,6 +23,9 @@ const MOST_TURNS: usize = 2_000;
 /// What the task of an idle loop may take in bytes, all that it keeps included. The session around it has its own
 /// share.
 const MOST_IDLE: u64 = 3_584;
+
+/// What an idle session may take in bytes, its loop included, beyond the messages of its context.
+const MOST_IDLE_SESSION: u64 = 8 << 10;
 
 /// What became of one loop.
 #[derive(Debug, Default)]
@@ -35,7 +41,78 @@ struct Life {
 pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
     let started = |source| EvidenceError::Program { program: "the runtime".to_owned(), source };
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_time().build().map_err(started)?;
-    let idle = runtime.block_on(idle_memory::measure(LOOPS));
+    // Measured before anything else has left its traces in the memory, and both at once: what one gives back, the other
+    // would take.
+    let idle_sessions = runtime.block_on(IdleSessions::measure(LOOPS, COMPACTIONS));
+    let idle_loops = runtime.block_on(idle_memory::measure(LOOPS));
+    let idle = match idle_sessions {
+        Some(idle) => Some(runtime.block_on(idle.end())),
+        None => None,
+    };
+    for bytes in [100_000, 1_000_000, 10_000_000] {
+        if let Some(taken) = runtime.block_on(append_and_admit(bytes, 1_000)) {
+            writeln!(out, "    append and admit, {} messages of 1 kB: {taken:.1?}", bytes / 1_000)?;
+        }
+    }
+    let sessions = sessions(&runtime, idle, out)?;
+    let loops = loops(&runtime, idle_loops, out)?;
+    let word = if loops.holds { "hold" } else { "DO NOT HOLD" };
+    writeln!(out, "    loops without a session {word}: {}", loops.line)?;
+    Ok(Verdict { holds: sessions.holds && loops.holds, line: sessions.line })
+}
+
+/// Live sessions, each on a journal of its own.
+fn sessions(
+    runtime: &Runtime,
+    idle: Option<IdleBytes>,
+    out: &mut dyn Write,
+) -> Result<Verdict, EvidenceError> {
+    let begin = Instant::now();
+    let lives = runtime.block_on(async {
+        let lives: Vec<_> = (0..LOOPS).map(|number| tokio::spawn(many_sessions::live(number))).collect();
+        let mut ended = Vec::new();
+        for life in lives {
+            ended.push(life.await.unwrap_or_else(|_| SessionLife::panicked()));
+        }
+        ended
+    });
+    let taken = begin.elapsed();
+    let leaked = tasks_left(runtime);
+    let faults: Vec<&str> = lives.iter().flat_map(|life| life.faults.iter().copied()).collect();
+    for fault in faults.iter().take(5) {
+        writeln!(out, "    FAULT: {fault}")?;
+    }
+    let sum = |of: fn(&SessionLife) -> u64| lives.iter().map(of).sum::<u64>();
+    let (calls, returns, dropped) =
+        (sum(|life| life.calls), sum(|life| life.returns), sum(|life| life.dropped));
+    let memory = idle.as_ref().map_or("not known here".to_owned(), |idle| {
+        format!("{} bytes when opened, {} after {COMPACTIONS} compactions", idle.opened, idle.compacted)
+    });
+    let line = format!(
+        "{LOOPS} sessions, {} attempts with {} commits, {} answers on record, each once; {calls} calls: {returns} \
+         answered, {dropped} dropped; {} rewinds, {} messages in the journals, {} faults, {leaked} tasks left, in \
+         {taken:.0?}; an idle session takes {memory}",
+        sum(|life| life.attempts),
+        sum(|life| life.commits),
+        sum(|life| life.answered),
+        sum(|life| life.rewinds),
+        sum(|life| life.messages),
+        faults.len(),
+    );
+    let is_small = idle.is_none_or(|idle| idle.opened.max(idle.compacted) <= MOST_IDLE_SESSION);
+    let holds = faults.is_empty() && leaked == 0 && calls == returns + dropped && is_small;
+    Ok(Verdict { holds, line })
+}
+
+/// How many tasks are left; one that is over takes a moment to go.
+fn tasks_left(runtime: &Runtime) -> usize {
+    let patience = (0..100).take_while(|_| runtime.metrics().num_alive_tasks() > 0);
+    patience.for_each(|_| std::thread::sleep(Duration::from_millis(10)));
+    runtime.metrics().num_alive_tasks()
+}
+
+/// Loops whose surroundings are scripted altogether.
+fn loops(runtime: &Runtime, idle: Option<IdleMemory>, out: &mut dyn Write) -> Result<Verdict, EvidenceError> {
     let lives = runtime.block_on(async {
         let lives: Vec<_> = (0..LOOPS).map(|seed| tokio::spawn(live(seed))).collect();
         let mut ended = Vec::new();
@@ -46,10 +123,7 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
         }
         ended
     });
-    // A task that is over takes a moment to go.
-    let patience = (0..100).take_while(|_| runtime.metrics().num_alive_tasks() > 0);
-    patience.for_each(|_| std::thread::sleep(Duration::from_millis(10)));
-    let leaked = runtime.metrics().num_alive_tasks();
+    let leaked = tasks_left(runtime);
     let faults: Vec<&str> = lives.iter().flat_map(|life| life.faults.iter().copied()).collect();
     for fault in faults.iter().take(5) {
         writeln!(out, "    FAULT: {fault}")?;
@@ -178,10 +252,14 @@ impl Life {
 }
 
 /// Numbers that look random, the same in each run.
-struct Dice(u64);
+pub(super) struct Dice(u64);
 
 impl Dice {
-    fn below(&mut self, most: u64) -> u64 {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(super) fn below(&mut self, most: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % most.max(1)
     }
