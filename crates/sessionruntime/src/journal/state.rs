@@ -40,15 +40,15 @@ pub struct SessionState {
     unlatched: Option<(AttemptEnd, AttemptReason)>,
 }
 
-/// A commit, as far as it makes a context.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A commit, as far as it makes a context. Two are the same when their records are, whether or not the text is at hand.
+#[derive(Clone, Debug)]
 pub struct CommitInForce {
     /// The record of the commit.
     pub event: EventId,
     /// The attempt that it ended.
     pub attempt: AttemptId,
-    /// The summary.
-    pub summary: SharedText,
+    /// The summary; `None` where the state was made [lean](SessionState::lean) and another commit makes the context.
+    pub summary: Option<SharedText>,
     /// The messages that it kept.
     pub retained: Arc<[MessageRange]>,
     /// So many of these stand before the summary.
@@ -56,6 +56,16 @@ pub struct CommitInForce {
     /// So many messages there were. Later ones follow behind those that it kept.
     pub messages: u64,
 }
+
+impl PartialEq for CommitInForce {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { event, attempt, summary: _, retained, leading, messages } = self;
+        (event, attempt, retained, leading, messages)
+            == (&other.event, &other.attempt, &other.retained, &other.leading, &other.messages)
+    }
+}
+
+impl Eq for CommitInForce {}
 
 /// The context that goes out: messages, a summary, and further messages.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -156,6 +166,24 @@ impl SessionState {
             unfinished: None,
             owed: Vec::new(),
             unlatched: None,
+        }
+    }
+
+    /// The same without the text of the summaries that are not in force, for whoever can read it again: it is needed
+    /// only when a commit is taken back or put in force again. A record that does so is to be added to a whole state.
+    #[must_use]
+    pub fn lean(mut self) -> Self {
+        let in_force = self.in_force.checked_sub(1);
+        let others = self.commits.iter_mut().enumerate().filter(|(at, _)| Some(*at) != in_force);
+        others.for_each(|(_, commit)| commit.summary = None);
+        self
+    }
+
+    /// Gives the commit in force its summary, and makes the state lean.
+    pub(crate) fn recall(&mut self, summary: Option<SharedText>) {
+        let in_force = self.in_force.checked_sub(1);
+        for (at, commit) in self.commits.iter_mut().enumerate() {
+            commit.summary = if Some(at) == in_force { summary.clone() } else { None };
         }
     }
 
@@ -280,7 +308,7 @@ impl SessionState {
         self.commits.push(CommitInForce {
             event,
             attempt: *attempt,
-            summary: summary.clone(),
+            summary: Some(summary.clone()),
             retained: retained.clone(),
             leading: *leading,
             messages: self.messages,
@@ -381,7 +409,7 @@ impl SessionState {
         };
         let (leading, rest) = split(&commit.retained, commit.leading);
         let later = MessageRange { first: commit.messages, end: self.messages };
-        LiveContext { leading, summary: Some(commit.summary.clone()), rest: behind_one_another(&rest, later) }
+        LiveContext { leading, summary: commit.summary.clone(), rest: behind_one_another(&rest, later) }
     }
 
     /// The commit that makes the context; `None` when no summary is in force, or when the provider has compacted since

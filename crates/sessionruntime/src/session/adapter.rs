@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
-use epitome_loop::{AttemptId, CommandId, ContextBasis, Message, RejectionReason, Timestamp};
+use epitome_loop::{AttemptId, CommandId, ContextBasis, Message, RejectionReason, SharedText, Timestamp};
 use epitome_loopruntime::decision::{
     Attempt, Change, ChangeKind, Decision, Record, Refused, Replacement, Reply,
 };
@@ -14,8 +14,8 @@ use super::event::SessionEvent;
 use super::live::{Live, Shared};
 use super::report::{AttemptReport, RejectionReport};
 use crate::journal::{
-    Acknowledged, AttemptStart, JournalRecord, RecordBody, SessionState, WaiterOutcome, encode_record,
-    restore,
+    Acknowledged, AttemptStart, JournalRecord, RecordBody, Restored, SessionState, WaiterOutcome,
+    encode_record, restore,
 };
 use crate::{AuditFailed, HustleAudit, HustleRecord, is_provider_compaction};
 
@@ -28,6 +28,12 @@ struct Batch {
     /// Whether the context becomes another one than the live one with what is appended, so that its messages must be
     /// fetched.
     rewinds: bool,
+}
+
+/// A context that another commit makes than the live one, or none.
+struct Rewound {
+    messages: Vec<Message>,
+    summary: Option<SharedText>,
 }
 
 #[async_trait]
@@ -56,7 +62,8 @@ impl LoopAdapter for SessionAdapter {
         let mut live = self.0.live();
         let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
         if let Some(counted) = work.and_then(AttemptWork::counted).cloned() {
-            live.messages.clone_from(&counted.rebuilt);
+            // Into no more room than they take: an idle session keeps it.
+            live.messages = counted.rebuilt.clone();
             live.basis = basis;
         }
     }
@@ -161,23 +168,21 @@ impl SessionAdapter {
         Ok(batch)
     }
 
-    /// The messages of the context that these records lead to.
-    async fn rewound(&self, records: &[JournalRecord]) -> Result<Vec<Message>, RecordFailed> {
-        let (state, trigger) = {
-            let live = self.0.live();
-            (live.state.clone(), live.binding.trigger())
-        };
-        let first = state.last().saturating_add(1);
-        let after = (first..).zip(records).try_fold(state, |state, (at, record)| state.apply(at, record));
-        let context = after.map_err(|_| RecordFailed)?.context();
-        let mut restored =
+    /// The context that these records lead to.
+    async fn rewound(&self, records: &[JournalRecord]) -> Result<Rewound, RecordFailed> {
+        let trigger = self.0.live().binding.trigger();
+        let Restored { mut state, mut messages } =
             restore(&*self.0.journal, self.0.session(), trigger).await.map_err(|_| RecordFailed)?;
         for record in records {
-            if let RecordBody::Appended { messages, .. } = &record.body {
-                restored.messages.extend(messages.iter().cloned());
+            let next = state.last().saturating_add(1);
+            state = state.apply(next, record).map_err(|_| RecordFailed)?;
+            if let RecordBody::Appended { messages: appended, .. } = &record.body {
+                messages.extend(appended.iter().cloned());
             }
         }
-        Ok(restored.context_messages(&context))
+        let context = state.context();
+        let messages = Restored { state, messages }.context_messages(&context);
+        Ok(Rewound { messages, summary: context.summary })
     }
 
     /// Takes what is durable into the live state, and tells it.
@@ -185,7 +190,7 @@ impl SessionAdapter {
         &self,
         records: Vec<JournalRecord>,
         acknowledged: &[Acknowledged],
-        rewound: Option<Vec<Message>>,
+        rewound: Option<Rewound>,
     ) -> Result<(), RecordFailed> {
         let mut live = self.0.live();
         for (record, Acknowledged { sequence, .. }) in records.into_iter().zip(acknowledged) {
@@ -220,7 +225,8 @@ impl SessionAdapter {
                 });
             }
         }
-        if let Some(messages) = rewound {
+        if let Some(Rewound { messages, summary }) = rewound {
+            live.state.recall(summary);
             live.messages = messages;
             live.basis = live.state.basis();
         }
@@ -235,6 +241,7 @@ impl SessionAdapter {
             }
             RecordBody::Committed(committed) => {
                 let attempt = committed.attempt;
+                live.state.recall(Some(committed.summary.clone()));
                 let counted = live.attempt.as_ref().and_then(AttemptWork::counted).cloned();
                 let report = counted.map(|counted| counted.report(attempt, committed.post));
                 live.newest_attempt = report.map(Box::new).map(AttemptReport::Committed);

@@ -31,6 +31,7 @@ pub(super) struct Shared {
 
 /// The part that changes.
 pub(super) struct Live {
+    /// Lean: what is not in force is read again when it is needed.
     pub(super) state: SessionState,
     /// The messages of the context in force, the summary included.
     pub(super) messages: Vec<Message>,
@@ -132,7 +133,8 @@ impl Live {
         let Some(commit) = self.state.commit_in_force() else {
             return recognize_earlier_summary(&self.messages);
         };
-        let sections = parse_summary_text(commit.summary.clone()).ok().map(|summary| summary.sections());
+        let summary = commit.summary.clone().and_then(|summary| parse_summary_text(summary).ok());
+        let sections = summary.map(|summary| summary.sections());
         Some(EarlierSummary { messages: 1, sections })
     }
 

@@ -142,7 +142,7 @@ impl Session {
         let live = Live {
             messages: restored.context_messages(&restored.state.context()),
             basis: restored.state.basis(),
-            state: restored.state,
+            state: restored.state.lean(),
             binding,
             framed,
             opened: None,
