@@ -32,6 +32,7 @@ pub use record::{
 pub use restore::{RestoreError, Restored, read_record, restore, restore_through};
 pub use stable_name::{StableName, StableNameError};
 pub use state::{
-    CommitInForce, LiveContext, ReplayError, ReplayFault, SessionState, UnfinishedAttempt, replay,
+    CommitContext, CommitInForce, LiveContext, ReplayError, ReplayFault, SessionState, UnfinishedAttempt,
+    replay,
 };
 pub use verify::{Finding, FindingKind, VerifyReport, verify_session};

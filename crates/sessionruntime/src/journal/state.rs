@@ -40,28 +40,34 @@ pub struct SessionState {
     unlatched: Option<(AttemptEnd, AttemptReason)>,
 }
 
-/// A commit, as far as it makes a context. Two are the same when their records are, whether or not the text is at hand.
+/// A commit. Two are the same when their records are, whether or not what they made is at hand.
 #[derive(Clone, Debug)]
 pub struct CommitInForce {
     /// The record of the commit.
     pub event: EventId,
     /// The attempt that it ended.
     pub attempt: AttemptId,
-    /// The summary; `None` where the state was made [lean](SessionState::lean) and another commit makes the context.
-    pub summary: Option<SharedText>,
+    /// So many messages there were. Later ones follow behind those that it kept.
+    pub messages: u64,
+    /// The context that it made; `None` where the state is [lean](SessionState::lean) and another commit is in force.
+    pub context: Option<Arc<CommitContext>>,
+}
+
+/// The context that a commit made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitContext {
+    /// The summary.
+    pub summary: SharedText,
     /// The messages that it kept.
     pub retained: Arc<[MessageRange]>,
     /// So many of these stand before the summary.
     pub leading: u64,
-    /// So many messages there were. Later ones follow behind those that it kept.
-    pub messages: u64,
 }
 
 impl PartialEq for CommitInForce {
     fn eq(&self, other: &Self) -> bool {
-        let Self { event, attempt, summary: _, retained, leading, messages } = self;
-        (event, attempt, retained, leading, messages)
-            == (&other.event, &other.attempt, &other.retained, &other.leading, &other.messages)
+        let Self { event, attempt, messages, context: _ } = self;
+        (event, attempt, messages) == (&other.event, &other.attempt, &other.messages)
     }
 }
 
@@ -127,6 +133,9 @@ pub enum ReplayFault {
     /// A commit is taken back, or put in force again, that cannot be.
     #[error("no such commit to take back or to put in force")]
     Rewind,
+    /// The commit that is in force then is not at hand, since the state is lean.
+    #[error("a commit that is not at hand")]
+    NotAtHand,
     /// A reply with another id than the one that follows from its command.
     #[error("a reply with another id")]
     Reply,
@@ -169,21 +178,22 @@ impl SessionState {
         }
     }
 
-    /// The same without the text of the summaries that are not in force, for whoever can read it again: it is needed
-    /// only when a commit is taken back or put in force again. A record that does so is to be added to a whole state.
+    /// The same without what the commits made that are not in force, for whoever can read it again. A state like this
+    /// takes little room, and goes on with every record but one that takes a commit back or puts one in force again.
     #[must_use]
     pub fn lean(mut self) -> Self {
         let in_force = self.in_force.checked_sub(1);
         let others = self.commits.iter_mut().enumerate().filter(|(at, _)| Some(*at) != in_force);
-        others.for_each(|(_, commit)| commit.summary = None);
+        others.for_each(|(_, commit)| commit.context = None);
+        self.commits.shrink_to_fit();
         self
     }
 
-    /// Gives the commit in force its summary, and makes the state lean.
-    pub(crate) fn recall(&mut self, summary: Option<SharedText>) {
-        let in_force = self.in_force.checked_sub(1);
-        for (at, commit) in self.commits.iter_mut().enumerate() {
-            commit.summary = if Some(at) == in_force { summary.clone() } else { None };
+    /// Learns again what the commits made, from a whole state of the same session.
+    pub(crate) fn recall(&mut self, whole: &Self) {
+        for (commit, known) in self.commits.iter_mut().zip(&whole.commits).filter(|(one, other)| one == other)
+        {
+            commit.context.clone_from(&known.context);
         }
     }
 
@@ -308,10 +318,12 @@ impl SessionState {
         self.commits.push(CommitInForce {
             event,
             attempt: *attempt,
-            summary: Some(summary.clone()),
-            retained: retained.clone(),
-            leading: *leading,
             messages: self.messages,
+            context: Some(Arc::new(CommitContext {
+                summary: summary.clone(),
+                retained: retained.clone(),
+                leading: *leading,
+            })),
         });
         self.in_force = self.commits.len();
         self.last_refusal = None;
@@ -338,6 +350,10 @@ impl SessionState {
         let then = usize::try_from(in_force).map_err(|_| ReplayFault::Rewind)?;
         if then > self.commits.len() || !is_right(self.in_force, then) {
             return Err(ReplayFault::Rewind);
+        }
+        let commit = then.checked_sub(1).and_then(|at| self.commits.get(at));
+        if commit.is_some_and(|commit| commit.context.is_none()) {
+            return Err(ReplayFault::NotAtHand);
         }
         self.in_force = then;
         self.move_on(event)
@@ -400,16 +416,18 @@ impl SessionState {
     /// ([`is_provider_compaction`](crate::is_provider_compaction)).
     #[must_use]
     pub fn context(&self) -> LiveContext {
-        let Some(commit) = self.commit_in_force() else {
+        let commit = self.commit_in_force();
+        let Some((commit, made)) = commit.and_then(|commit| Some((commit, commit.context.as_ref()?))) else {
             let leading = MessageRange { first: 0, end: self.leading };
             let first = self.compacted_by_provider.unwrap_or(self.leading);
             let leading = behind_one_another(&[], leading);
             let rest = behind_one_another(&leading, MessageRange { first, end: self.messages });
             return LiveContext { rest, ..LiveContext::default() };
         };
-        let (leading, rest) = split(&commit.retained, commit.leading);
+        let CommitContext { summary, retained, leading } = &**made;
+        let (leading, rest) = split(retained, *leading);
         let later = MessageRange { first: commit.messages, end: self.messages };
-        LiveContext { leading, summary: commit.summary.clone(), rest: behind_one_another(&rest, later) }
+        LiveContext { leading, summary: Some(summary.clone()), rest: behind_one_another(&rest, later) }
     }
 
     /// The commit that makes the context; `None` when no summary is in force, or when the provider has compacted since

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
-use epitome_loop::{AttemptId, CommandId, ContextBasis, Message, RejectionReason, SharedText, Timestamp};
+use epitome_loop::{AttemptId, CommandId, ContextBasis, Message, RejectionReason, Timestamp};
 use epitome_loopruntime::decision::{
     Attempt, Change, ChangeKind, Decision, Record, Refused, Replacement, Reply,
 };
@@ -33,7 +33,8 @@ struct Batch {
 /// A context that another commit makes than the live one, or none.
 struct Rewound {
     messages: Vec<Message>,
-    summary: Option<SharedText>,
+    /// What the session came to before, whole.
+    whole: SessionState,
 }
 
 #[async_trait]
@@ -173,6 +174,7 @@ impl SessionAdapter {
         let trigger = self.0.live().binding.trigger();
         let Restored { mut state, mut messages } =
             restore(&*self.0.journal, self.0.session(), trigger).await.map_err(|_| RecordFailed)?;
+        let whole = state.clone();
         for record in records {
             let next = state.last().saturating_add(1);
             state = state.apply(next, record).map_err(|_| RecordFailed)?;
@@ -182,7 +184,7 @@ impl SessionAdapter {
         }
         let context = state.context();
         let messages = Restored { state, messages }.context_messages(&context);
-        Ok(Rewound { messages, summary: context.summary })
+        Ok(Rewound { messages, whole })
     }
 
     /// Takes what is durable into the live state, and tells it.
@@ -193,6 +195,9 @@ impl SessionAdapter {
         rewound: Option<Rewound>,
     ) -> Result<(), RecordFailed> {
         let mut live = self.0.live();
+        if let Some(Rewound { whole, .. }) = &rewound {
+            live.state.recall(whole);
+        }
         for (record, Acknowledged { sequence, .. }) in records.into_iter().zip(acknowledged) {
             let level = live.state.tracker().level();
             let trigger = live.binding.trigger();
@@ -225,8 +230,9 @@ impl SessionAdapter {
                 });
             }
         }
-        if let Some(Rewound { messages, summary }) = rewound {
-            live.state.recall(summary);
+        if let Some(Rewound { messages, whole: _ }) = rewound {
+            let trigger = live.binding.trigger();
+            live.state = std::mem::replace(&mut live.state, SessionState::new(trigger)).lean();
             live.messages = messages;
             live.basis = live.state.basis();
         }
@@ -241,7 +247,8 @@ impl SessionAdapter {
             }
             RecordBody::Committed(committed) => {
                 let attempt = committed.attempt;
-                live.state.recall(Some(committed.summary.clone()));
+                let trigger = live.binding.trigger();
+                live.state = std::mem::replace(&mut live.state, SessionState::new(trigger)).lean();
                 let counted = live.attempt.as_ref().and_then(AttemptWork::counted).cloned();
                 let report = counted.map(|counted| counted.report(attempt, committed.post));
                 live.newest_attempt = report.map(Box::new).map(AttemptReport::Committed);

@@ -139,7 +139,10 @@ impl Session {
     }
 
     fn leave(&self, admitted: Admitted) -> Admitted {
-        self.shared.live().is_request_under_way = true;
+        let mut live = self.shared.live();
+        live.is_request_under_way = true;
+        live.rest();
+        drop(live);
         admitted
     }
 }

@@ -49,7 +49,7 @@ pub(super) struct Live {
     pub(super) newest_attempt: Option<AttemptReport>,
     /// Whether the host was given leave to send a request and has appended nothing since.
     pub(super) is_request_under_way: bool,
-    /// The lanes; made when they are first needed.
+    /// The lanes; made when they are needed.
     pub(super) lanes: Option<HustleController>,
     pub(super) feed: Feed,
 }
@@ -133,9 +133,16 @@ impl Live {
         let Some(commit) = self.state.commit_in_force() else {
             return recognize_earlier_summary(&self.messages);
         };
-        let summary = commit.summary.clone().and_then(|summary| parse_summary_text(summary).ok());
+        let made = commit.context.as_ref();
+        let summary = made.and_then(|made| parse_summary_text(made.summary.clone()).ok());
         let sections = summary.map(|summary| summary.sections());
         Some(EarlierSummary { messages: 1, sections })
+    }
+
+    /// Gives back what is not needed while nothing happens. Lanes with a fault stay, to tell of it.
+    pub(super) fn rest(&mut self) {
+        let is_idle = self.attempt.is_none();
+        self.lanes.take_if(|lanes| is_idle && lanes.owned() == 0 && lanes.fault().is_none());
     }
 
     /// Drops what was kept for an attempt that is over.
