@@ -30,10 +30,18 @@ pub(crate) struct Measuring {
 impl Measuring {
     /// Counts the request that would carry these messages.
     pub(crate) async fn measure(&self, messages: Arc<[Message]>) -> Result<ContextMeasurement, CountFailure> {
+        self.measure_whole(self.whole(messages)).await
+    }
+
+    /// Counts the request with these messages, what goes out around them included.
+    pub(crate) async fn measure_whole(
+        &self,
+        messages: Arc<[Message]>,
+    ) -> Result<ContextMeasurement, CountFailure> {
         let request = Request {
             model: self.model.clone(),
             tools: self.tools.clone(),
-            messages: self.whole(messages),
+            messages,
             unseen_tokens: self.unseen_tokens,
         };
         let counting = self.counter.count(&request);

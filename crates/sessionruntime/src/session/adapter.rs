@@ -64,8 +64,7 @@ impl LoopAdapter for SessionAdapter {
         let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
         if let Some(counted) = work.and_then(AttemptWork::counted).cloned() {
             // Into no more room than they take: an idle session keeps it.
-            live.messages = counted.rebuilt.clone();
-            live.basis = basis;
+            live.put(counted.rebuilt.clone(), basis);
         }
     }
 
@@ -233,8 +232,8 @@ impl SessionAdapter {
         if let Some(Rewound { messages, whole: _ }) = rewound {
             let trigger = live.binding.trigger();
             live.state = std::mem::replace(&mut live.state, SessionState::new(trigger)).lean();
-            live.messages = messages;
-            live.basis = live.state.basis();
+            let basis = live.state.basis();
+            live.put(messages, basis);
         }
         Ok(())
     }
@@ -242,8 +241,8 @@ impl SessionAdapter {
     fn take_in(&self, live: &mut Live, record: &JournalRecord) {
         match &record.body {
             RecordBody::Appended { messages, .. } => {
-                live.messages.extend(messages.iter().cloned());
-                live.basis = live.state.basis();
+                let basis = live.state.basis();
+                live.add(messages, basis);
             }
             RecordBody::Committed(committed) => {
                 let attempt = committed.attempt;

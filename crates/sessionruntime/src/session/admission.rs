@@ -51,13 +51,12 @@ impl Session {
         let (mut compacted, mut refused) = (None, None);
         self.take_frame(frame)?;
         for _ in 0..MOST_ROUNDS {
-            let context = self.shared.live().snapshot();
-            if context.messages.is_empty() {
+            let Some(context) = self.shared.live().request() else {
                 return Err(AdmitError::Empty);
-            }
+            };
             let measuring = context.binding.measuring(&context.framed, context.basis);
             let Some(measuring) = measuring.map_err(AdmitError::Fingerprint)? else {
-                let messages = whole(&context);
+                let messages = context.messages;
                 return Ok(self.leave(Admitted {
                     messages,
                     measurement: None,
@@ -66,8 +65,8 @@ impl Session {
                     refused,
                 }));
             };
-            let measurement =
-                measuring.measure(Arc::clone(&context.messages)).await.map_err(AdmitError::Count)?;
+            let counted = measuring.measure_whole(Arc::clone(&context.messages)).await;
+            let measurement = counted.map_err(AdmitError::Count)?;
             let over_bytes = over_bytes(&measuring, &context);
             match self.ask(measurement.clone(), over_bytes.is_some()).await? {
                 Reply::Committed(attempt) => {
@@ -100,7 +99,7 @@ impl Session {
                 Reply::Send | Reply::ContextLimit { .. } => {
                     let level = self.shared.live().state.tracker().level();
                     return Ok(self.leave(Admitted {
-                        messages: measuring.whole(context.messages),
+                        messages: context.messages,
                         measurement: Some(measurement),
                         level,
                         compacted,
@@ -149,12 +148,6 @@ impl Session {
 
 fn over_bytes(measuring: &Measuring, context: &Snapshot) -> Option<OverBytes> {
     let limit = context.binding.policy().and_then(ValidPolicy::max_request_bytes)?;
-    let bytes = measuring.request_bytes(&context.messages);
+    let bytes = context.bytes.saturating_add(measuring.request_bytes(&[]));
     (bytes > limit).then_some(OverBytes { bytes, limit })
-}
-
-/// The messages of a request that nobody measures.
-fn whole(context: &Snapshot) -> Arc<[Message]> {
-    let Snapshot { messages, framed, .. } = context;
-    framed.front.iter().chain(messages.iter()).chain(framed.back.iter()).cloned().collect()
 }

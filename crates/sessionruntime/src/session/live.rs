@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use epitome_loop::{AttemptId, CommandId, ContextBasis, EventId, Message, SessionId, SharedText, Timestamp};
+use epitome_loop::{
+    AttemptId, CommandId, ContextBasis, EventId, Message, SessionId, SharedText, Timestamp, core_json_len,
+};
 use epitome_loopruntime::parse_summary_text;
 
 use super::attempt::AttemptWork;
@@ -35,6 +37,8 @@ pub(super) struct Live {
     pub(super) state: SessionState,
     /// The messages of the context in force, the summary included.
     pub(super) messages: Vec<Message>,
+    /// What they take in core form.
+    pub(super) bytes: u64,
     /// The context that `messages` are. A commit is in `state` a moment before it is here.
     pub(super) basis: ContextBasis,
     pub(super) binding: Arc<Binding>,
@@ -58,6 +62,8 @@ pub(super) struct Live {
 #[derive(Clone)]
 pub(super) struct Snapshot {
     pub(super) messages: Arc<[Message]>,
+    /// What they take in core form.
+    pub(super) bytes: u64,
     pub(super) basis: ContextBasis,
     pub(super) binding: Arc<Binding>,
     pub(super) framed: Arc<Framed>,
@@ -122,10 +128,39 @@ impl Live {
     pub(super) fn snapshot(&self) -> Snapshot {
         Snapshot {
             messages: self.messages.iter().cloned().collect(),
+            bytes: self.bytes,
             basis: self.basis,
             binding: Arc::clone(&self.binding),
             framed: Arc::clone(&self.framed),
         }
+    }
+
+    /// The same with the messages of the complete request: what goes out around the conversation is among them, and not
+    /// among the bytes. `None` when there is nothing to send.
+    pub(super) fn request(&self) -> Option<Snapshot> {
+        let Framed { front, back, .. } = &*self.framed;
+        let messages = front.iter().chain(&self.messages).chain(back.iter()).cloned().collect();
+        (!self.messages.is_empty()).then(|| Snapshot {
+            messages,
+            bytes: self.bytes,
+            basis: self.basis,
+            binding: Arc::clone(&self.binding),
+            framed: Arc::clone(&self.framed),
+        })
+    }
+
+    /// The context becomes another one.
+    pub(super) fn put(&mut self, messages: Vec<Message>, basis: ContextBasis) {
+        self.bytes = bytes_of(&messages);
+        self.messages = messages;
+        self.basis = basis;
+    }
+
+    /// Messages come behind the others.
+    pub(super) fn add(&mut self, messages: &[Message], basis: ContextBasis) {
+        self.bytes = self.bytes.saturating_add(bytes_of(messages));
+        self.messages.extend_from_slice(messages);
+        self.basis = basis;
     }
 
     /// What an earlier compaction left in the context: our own, or one that an imported conversation begins with.
@@ -149,6 +184,10 @@ impl Live {
     pub(super) fn forget(&mut self, attempt: AttemptId) {
         self.attempt.take_if(|work| work.attempt == attempt);
     }
+}
+
+pub(super) fn bytes_of(messages: &[Message]) -> u64 {
+    messages.iter().map(core_json_len).fold(0, u64::saturating_add)
 }
 
 /// The number of each message of a context; the summary has none.

@@ -15,7 +15,7 @@ use super::binding::Binding;
 use super::event::Feed;
 use super::frame::{Framed, RequestFrame};
 use super::handle::Session;
-use super::live::{Live, Shared};
+use super::live::{Live, Shared, bytes_of};
 use super::ports::SessionPorts;
 use crate::journal::{
     Journal, JournalError, JournalRecord, RecordBody, ReplayError, RestoreError, Restored, WriterLease,
@@ -139,8 +139,10 @@ impl Session {
             attempt_timeout: limits.attempt_timeout.unwrap_or_else(|| attempt_timeout(&binding)),
             inbox: limits.inbox,
         };
+        let messages = restored.context_messages(&restored.state.context());
         let live = Live {
-            messages: restored.context_messages(&restored.state.context()),
+            bytes: bytes_of(&messages),
+            messages,
             basis: restored.state.basis(),
             state: restored.state.lean(),
             binding,
