@@ -45,10 +45,7 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
     // would take.
     let idle_sessions = runtime.block_on(IdleSessions::measure(LOOPS, COMPACTIONS));
     let idle_loops = runtime.block_on(idle_memory::measure(LOOPS));
-    let idle = match idle_sessions {
-        Some(idle) => Some(runtime.block_on(idle.end())),
-        None => None,
-    };
+    let idle = idle_sessions.map(|idle| runtime.block_on(idle.end()));
     for bytes in [100_000, 1_000_000, 10_000_000] {
         if let Some(taken) = runtime.block_on(append_and_admit(bytes, 1_000)) {
             writeln!(out, "    append and admit, {} messages of 1 kB: {taken:.1?}", bytes / 1_000)?;

@@ -325,10 +325,10 @@ impl SessionLife {
                         }
                     }
                     // One may be rejected before it has begun.
-                    RecordBody::Rejected { attempt, .. } => {
-                        if open.take().is_some_and(|open| open != attempt) {
-                            self.faults.push("another attempt was rejected than the one that ran");
-                        }
+                    RecordBody::Rejected { attempt, .. }
+                        if open.take().is_some_and(|running| running != attempt) =>
+                    {
+                        self.faults.push("another attempt was rejected than the one that ran");
                     }
                     RecordBody::Answered(outcome) => {
                         self.answered += 1;

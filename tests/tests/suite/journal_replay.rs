@@ -328,6 +328,21 @@ proptest! {
         prop_assert_eq!(redone.commits(), state.commits());
         prop_assert_eq!(redone.latch(), state.latch());
         prop_assert_eq!(redone.messages(), state.messages());
+        // Lean, it is the same session, and goes on but for what it does not hold.
+        let lean = state.clone().lean();
+        prop_assert_eq!(&lean, &state);
+        prop_assert_eq!(lean.context(), state.context());
+        prop_assert_eq!(lean.commits().iter().filter(|commit| commit.context.is_some()).count(), 1);
+        let appended = |state| {
+            let messages = [epitome_loop::Message::user("on")].into();
+            write(state, next, RecordBody::Appended { first: lean.messages(), messages })
+        };
+        prop_assert_eq!(appended(lean.clone()).context(), appended(state.clone()).context());
+        let in_force = depth % state.in_force();
+        let body = RecordBody::Undone { in_force };
+        let back = lean.clone().apply(next, &JournalRecord { id: event(9_000), at: Timestamp(1), body });
+        let fault = if in_force == 0 { None } else { Some(ReplayFault::NotAtHand) };
+        prop_assert_eq!(back.err().map(|error| error.fault), fault);
         // It is another context all the same: whoever holds the old basis is late.
         prop_assert_eq!(redone.basis().revision.0, state.basis().revision.0 + 2);
     }
