@@ -209,7 +209,7 @@ fn read_advice(reason: ReadError) -> String {
 fn refusal_advice(reason: &RefusalReason) -> &'static str {
     match reason {
         RefusalReason::Unavailable(Unavailable::NothingToCompact) => {
-            ": what there is belongs to the newest turn, which stays"
+            ": what there is belongs to the newest turn, or behind an earlier summary to what the policy keeps, and stays"
         }
         RefusalReason::PinnedTooLarge { .. } => {
             "; fewer or shorter pins, a smaller --max-summary-tokens, or a model with a larger window, would make \

@@ -272,12 +272,14 @@ fn the_stdio_contract_keeps_its_budget() {
 #[test]
 fn a_second_compaction_folds_the_first_summary() {
     let (folder, _) = Folder::with_chat(60);
-    let compact = |from: &str, to: &str| {
-        let output = folder.run(&["compact", from, "--window", "4000", "--force", "--out", to, "--json"]);
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let compact = |from: &str, kept: &str, to: &str| {
+        let options = ["--window", "4000", "--force", "--keep-recent-tokens", kept, "--out", to, "--json"];
+        let output = folder.run(&[&["compact", from][..], &options].concat());
+        code(&output)
     };
-    compact("session.json", "once.json");
-    compact("once.json", "twice.json");
+    assert_eq!(compact("session.json", "800", "once.json"), 0);
+    assert_eq!(compact("once.json", "800", "same.json"), 4, "what the policy keeps stays behind a summary");
+    assert_eq!(compact("once.json", "100", "twice.json"), 0);
     let twice: Value = serde_json::from_slice(&folder.read("twice.json")).unwrap();
     let summaries = twice.as_array().unwrap().iter().filter_map(|message| message["content"].as_str());
     let summaries: Vec<&str> = summaries.filter(|text| text.contains("<conversation_summary>")).collect();
