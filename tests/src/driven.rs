@@ -155,7 +155,7 @@ impl Driven {
     /// [`DriverClosed`] as the handle gives it.
     pub async fn admit(&self) -> Result<Reply, DriverClosed> {
         let measurement = self.around.measured();
-        self.handle.admit(self.waiter(), AttemptId::from_bytes(self.id()), measurement, false).await
+        self.handle.admit(self.waiter(), AttemptId::from_bytes(self.id()), measurement, BasisPoints(0)).await
     }
 
     /// Asks for a compaction, at once.
@@ -285,7 +285,13 @@ impl LoopAdapter for Surroundings {
         let mut event = *attempt.as_bytes();
         event[0] = 1;
         let post_fingerprint = after.request_fingerprint;
-        Ok(Replacement { before, after, event: EventId::from_bytes(event), post_fingerprint })
+        Ok(Replacement {
+            before,
+            after,
+            event: EventId::from_bytes(event),
+            post_fingerprint,
+            byte_occupancy: BasisPoints(0),
+        })
     }
 
     fn apply(&self, attempt: AttemptId, basis: ContextBasis) {

@@ -290,7 +290,7 @@ impl World {
                 self.occupancy = occupancy;
                 let (waiter, attempt) = self.command();
                 let measurement = self.measured(u64::from(occupancy));
-                Input::Admit { waiter, attempt, measurement, is_over_bytes: false }
+                Input::Admit { waiter, attempt, measurement, byte_occupancy: BasisPoints(0) }
             }
             Action::Compact => {
                 left.commands -= 1;
@@ -365,6 +365,7 @@ impl World {
                     _ => Ok(Box::new(Replacement {
                         before: self.measured(u64::from(before)),
                         post_fingerprint: after.request_fingerprint,
+                        byte_occupancy: BasisPoints(0),
                         after,
                         event: EventId::from_bytes(self.id()),
                     })),

@@ -93,7 +93,13 @@ impl Live {
                                 ..before.clone()
                             };
                             let post_fingerprint = after.request_fingerprint;
-                            Box::new(Replacement { before, after, event, post_fingerprint })
+                            Box::new(Replacement {
+                                before,
+                                after,
+                                event,
+                                post_fingerprint,
+                                byte_occupancy: BasisPoints(0),
+                            })
                         });
                         if let (Ok(replacement), Some((_, kept))) = (&outcome, &mut self.commit) {
                             *kept = (**replacement).clone();
@@ -149,6 +155,7 @@ impl Live {
                     after: any,
                     event: EventId::default(),
                     post_fingerprint: RequestFingerprint::default(),
+                    byte_occupancy: BasisPoints(0),
                 };
                 self.commit = Some((start.clone(), none));
                 let id = self.event();
@@ -156,7 +163,7 @@ impl Live {
                 return Some(Input::Recorded { attempt: attempt.id });
             }
             Record::Committed { attempt, basis, landing } => {
-                let (start, Replacement { before, after, event, post_fingerprint: _ }) =
+                let (start, Replacement { before, after, event, post_fingerprint: _, byte_occupancy: _ }) =
                     self.commit.take().unwrap();
                 let kept = self.messages.saturating_sub(1);
                 let committed = Committed {
@@ -226,7 +233,7 @@ impl Live {
             2 | 3 if self.messages > 0 => {
                 let measurement = measurement(self.core.basis(), tokens.max(1));
                 self.put_in(
-                    Input::Admit { waiter, attempt, measurement, is_over_bytes: false },
+                    Input::Admit { waiter, attempt, measurement, byte_occupancy: BasisPoints(0) },
                     tokens * 3 / 5 + 1,
                 );
             }

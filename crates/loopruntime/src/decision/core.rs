@@ -12,7 +12,7 @@ use super::{
     CommitStack, Decision, Effect, Input, Latch, PressureTracker, Reading, Record, Refused, Replacement,
     Reply, Verdict, Waiter,
 };
-use crate::{judge_landing, landing_level};
+use crate::{Landing, judge_landing, landing_level};
 
 /// What a loop is bounded by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,7 +53,13 @@ enum Phase {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum End {
-    Commit { basis: ContextBasis, after: Box<ContextMeasurement> },
+    Commit {
+        basis: ContextBasis,
+        after: Box<ContextMeasurement>,
+        /// How full the new request is, by tokens or by bytes.
+        landed: BasisPoints,
+        byte_occupancy: BasisPoints,
+    },
     Reject(RejectionReason),
 }
 
@@ -84,6 +90,8 @@ pub struct DecisionCore {
     run: Option<Box<Run>>,
     held: VecDeque<Change>,
     last_refusal: Option<RejectionReason>,
+    /// How full the newest request was by its bytes.
+    byte_occupancy: BasisPoints,
     is_halted: bool,
 }
 
@@ -107,6 +115,7 @@ impl DecisionCore {
             run: None,
             held: VecDeque::new(),
             last_refusal,
+            byte_occupancy: BasisPoints(0),
             is_halted: false,
         }
     }
@@ -132,8 +141,8 @@ impl DecisionCore {
         }
         match input {
             Input::Change(change) => self.change(change, &mut effects),
-            Input::Admit { waiter, attempt, measurement, is_over_bytes } => {
-                self.admit(waiter, attempt, measurement, is_over_bytes, now, &mut effects);
+            Input::Admit { waiter, attempt, measurement, byte_occupancy } => {
+                self.admit(waiter, attempt, measurement, byte_occupancy, now, &mut effects);
             }
             Input::Compact { waiter, attempt } => {
                 self.wait(waiter, AttemptReason::Manual, attempt, &mut effects);
@@ -157,6 +166,10 @@ impl DecisionCore {
             Input::Interrupt => {
                 self.slot = self.slot.interrupt();
                 self.cancel(None, RejectionReason::Interrupted, &mut effects);
+                // One that waits for a boundary need not wait any longer to learn of it.
+                if self.slot.cancel_reason().is_some() {
+                    self.boundary(Boundary::Step, &mut effects);
+                }
             }
             Input::ShutDown => {
                 self.slot = self.slot.shut_down();
@@ -237,13 +250,15 @@ impl DecisionCore {
             return self.halt(effects);
         };
         self.tracker = std::mem::take(&mut self.tracker).at(basis);
-        self.commits = commits;
+        let before = std::mem::replace(&mut self.commits, commits);
         match change.kind {
             ChangeKind::Append => effects.push(Effect::Record(Record::Changed(change))),
             ChangeKind::Rewind(_) => {
                 let record = Record::Rewound { event: change.event, in_force: commits.in_force };
                 effects.push(Effect::Record(record));
-                self.set_latch(self.latch.undone(), effects);
+                let is_back = commits.in_force < before.in_force;
+                let latch = if is_back { self.latch.undone() } else { self.latch.redone() };
+                self.set_latch(latch, effects);
             }
         }
     }
@@ -253,10 +268,14 @@ impl DecisionCore {
         waiter: Waiter,
         attempt: AttemptId,
         measurement: ContextMeasurement,
-        is_over_bytes: bool,
+        byte_occupancy: BasisPoints,
         now: Timestamp,
         effects: &mut Vec<Effect>,
     ) {
+        if self.slot.is_shut_down() {
+            let reply = Reply::NotAdmitted(RejectionReason::ShuttingDown);
+            return effects.push(Effect::Reply { command: waiter.command, reply });
+        }
         // Whoever asked before is served first; this request waits for it.
         if self.blocks_input() {
             self.wait(waiter, AttemptReason::Automatic, attempt, effects);
@@ -276,9 +295,11 @@ impl DecisionCore {
         if change.is_new_measurement {
             effects.push(Effect::Record(Record::Measured(measurement)));
         }
+        self.byte_occupancy = byte_occupancy;
+        let is_over_bytes = byte_occupancy >= BasisPoints::FULL_SCALE;
         let reading = Reading {
             basis,
-            occupancy: if is_over_bytes { BasisPoints::FULL_SCALE } else { change.occupancy },
+            occupancy: change.occupancy.max(byte_occupancy),
             level: if is_over_bytes { PressureLevel::HardLimit } else { change.current },
         };
         let (latch, verdict, rule) = self.latch.observe(reading, self.settings.trigger, now);
@@ -373,9 +394,9 @@ impl DecisionCore {
     /// The end of an attempt is durable: only now it takes effect.
     fn end(&mut self, attempt: &Attempt, end: End, now: Timestamp, effects: &mut Vec<Effect>) {
         let (latch_end, reply) = match end {
-            End::Commit { basis, after } => {
+            End::Commit { basis, after, landed, byte_occupancy } => {
                 effects.push(Effect::Apply { attempt: attempt.id, basis });
-                let landed = AttemptEnd::Landed(after.occupancy());
+                self.byte_occupancy = byte_occupancy;
                 let tracker = std::mem::take(&mut self.tracker).at(basis);
                 self.tracker = match tracker.clone().apply(*after, self.settings.trigger) {
                     Ok((tracker, _)) => tracker,
@@ -383,12 +404,12 @@ impl DecisionCore {
                 };
                 self.last_refusal = None;
                 self.commits = self.commits.committed();
-                (landed, Reply::Committed(attempt.id))
+                (AttemptEnd::Landed(landed), Reply::Committed(attempt.id))
             }
             End::Reject(reason) => {
                 self.last_refusal = Some(reason);
-                let occupancy =
-                    self.tracker.measurement().map_or(BasisPoints(0), ContextMeasurement::occupancy);
+                let measured = self.tracker.measurement().map(ContextMeasurement::occupancy);
+                let occupancy = measured.unwrap_or(BasisPoints(0)).max(self.byte_occupancy);
                 (AttemptEnd::Refused(reason, occupancy), Reply::Rejected(attempt.id, reason))
             }
         };
@@ -415,7 +436,7 @@ impl DecisionCore {
     /// Judges the new request against the one that it would replace.
     fn judge(&mut self, replacement: &Replacement, effects: &mut Vec<Effect>) {
         let Some(run) = &self.run else { return };
-        let Replacement { before, after, event, post_fingerprint } = replacement;
+        let Replacement { before, after, event, post_fingerprint, byte_occupancy } = replacement;
         let is_of_now = |measurement: &ContextMeasurement| {
             Some(measurement.basis) == run.attempt.basis && measurement.basis == self.basis()
         };
@@ -425,13 +446,19 @@ impl DecisionCore {
         let Ok(landing) = judge_landing(before, after, self.settings.trigger) else {
             return self.reject(RejectionReason::SummaryTooLarge, effects);
         };
+        if *byte_occupancy >= BasisPoints::FULL_SCALE {
+            return self.reject(RejectionReason::SummaryTooLarge, effects);
+        }
+        let landed = after.occupancy().max(*byte_occupancy);
+        let is_high = landed >= landing_level(self.settings.trigger);
+        let landing = if is_high { Landing::High } else { landing };
         let Ok(basis) = self.tracker.next_basis(*event) else {
             return self.reject(RejectionReason::Internal, effects);
         };
         let record = Record::Committed { attempt: run.attempt.id, basis, landing };
         let request_fingerprint = *post_fingerprint;
         let after = ContextMeasurement { basis, request_fingerprint, ..after.clone() };
-        let end = End::Commit { basis, after: Box::new(after) };
+        let end = End::Commit { basis, after: Box::new(after), landed, byte_occupancy: *byte_occupancy };
         self.go_on(Phase::Ending(end), Effect::Record(record), effects);
     }
 
@@ -455,6 +482,7 @@ impl DecisionCore {
 
     fn change_settings(&mut self, trigger: Trigger, effects: &mut Vec<Effect>) {
         self.settings.trigger = trigger;
+        self.tracker = std::mem::take(&mut self.tracker).under(trigger);
         self.set_latch(self.latch.settings_changed(), effects);
         if let Some(run) = &mut self.run {
             run.is_stale = true;

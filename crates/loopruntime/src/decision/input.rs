@@ -1,6 +1,8 @@
 //! What a loop hears.
 
-use epitome_loop::{AttemptId, ContextMeasurement, EventId, RejectionReason, RequestFingerprint, Trigger};
+use epitome_loop::{
+    AttemptId, BasisPoints, ContextMeasurement, EventId, RejectionReason, RequestFingerprint, Trigger,
+};
 
 use super::{Boundary, Waiter};
 
@@ -17,8 +19,9 @@ pub enum Input {
         attempt: AttemptId,
         /// The size of the complete request.
         measurement: ContextMeasurement,
-        /// Whether it has more bytes than the policy allows.
-        is_over_bytes: bool,
+        /// How full it is by the bytes that the policy allows: full scale exactly when it has more of them, 0 when they are
+        /// not counted.
+        byte_occupancy: BasisPoints,
     },
     /// Somebody asks for a compaction.
     Compact {
@@ -103,4 +106,6 @@ pub struct Replacement {
     pub event: EventId,
     /// The fingerprint of the same new request in the context that the commit makes.
     pub post_fingerprint: RequestFingerprint,
+    /// How full the new request is by the bytes that the policy allows; 0 when they are not counted.
+    pub byte_occupancy: BasisPoints,
 }

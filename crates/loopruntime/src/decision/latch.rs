@@ -131,6 +131,8 @@ impl Latch {
         now: Timestamp,
     ) -> (Self, Verdict, LatchRule) {
         let is_full = reading.level == PressureLevel::HardLimit;
+        // A clock that was ahead would make a wait last until it is reached again.
+        self.failed_at = self.failed_at.min(now);
         let Trigger::Automatic { compact_at, rearm_below } = trigger else {
             let verdict = self.without_attempt(is_full.then_some((false, None)));
             return (self, verdict, LatchRule::NotAutomatic);
@@ -212,6 +214,15 @@ impl Latch {
     pub fn undone(mut self) -> Self {
         self.failures = 0;
         self.disarm(Disarmed::Undone, None);
+        self
+    }
+
+    /// The user put a compaction in force again that was taken back.
+    #[must_use]
+    pub fn redone(mut self) -> Self {
+        if matches!(self.state, LatchState::Disarmed { why: Disarmed::Undone, .. }) {
+            self.arm();
+        }
         self
     }
 

@@ -93,6 +93,15 @@ impl PressureTracker {
         Self { basis, ..self }
     }
 
+    /// The tracker under another policy: the newest measurement stands for the level that it has by itself.
+    #[must_use]
+    pub fn under(self, trigger: Trigger) -> Self {
+        let level = self.measurement.as_ref().map_or(self.level, |measurement| {
+            pressure_level(PressureLevel::Unknown, measurement.occupancy(), trigger)
+        });
+        Self { level, ..self }
+    }
+
     /// The context that is live.
     #[must_use]
     pub fn basis(&self) -> ContextBasis {

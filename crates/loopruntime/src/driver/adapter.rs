@@ -1,5 +1,7 @@
 //! What a driver needs from the layer that owns bytes.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use epitome_loop::{AttemptId, CommandId, ContextBasis, RejectionReason, Timestamp};
 use thiserror::Error;
@@ -17,8 +19,13 @@ pub struct RecordFailed;
 /// by then must be harmless. A panic in it counts as a failure.
 #[async_trait]
 pub trait LoopAdapter: Send + Sync + 'static {
-    /// What time it is. Times of one loop never go back.
+    /// What time it is. Should it go back, waits that were measured by it begin anew.
     fn now(&self) -> Timestamp;
+
+    /// How long the attempt that begins now may take; `None` for what the driver's settings say.
+    fn attempt_timeout(&self) -> Option<Duration> {
+        None
+    }
 
     /// Writes records down, in this order. They are durable when it returns.
     ///

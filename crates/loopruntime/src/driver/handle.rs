@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use epitome_loop::{AttemptId, ContextMeasurement, Trigger};
+use epitome_loop::{AttemptId, BasisPoints, ContextMeasurement, Trigger};
 use thiserror::Error;
 use tokio::sync::oneshot;
 
@@ -49,9 +49,9 @@ impl LoopHandle {
         waiter: Waiter,
         attempt: AttemptId,
         measurement: ContextMeasurement,
-        is_over_bytes: bool,
+        byte_occupancy: BasisPoints,
     ) -> Result<Reply, DriverClosed> {
-        self.place().await?.admit(waiter, attempt, measurement, is_over_bytes).await
+        self.place().await?.admit(waiter, attempt, measurement, byte_occupancy).await
     }
 
     /// Asks for a compaction. It begins at the next boundary.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use epitome_loop::{AttemptId, CommandId, ContextMeasurement};
+use epitome_loop::{AttemptId, BasisPoints, CommandId, ContextMeasurement};
 use tokio::sync::{SemaphorePermit, oneshot};
 
 use super::handle::DriverClosed;
@@ -66,9 +66,9 @@ impl<'a> Place<'a> {
         waiter: Waiter,
         attempt: AttemptId,
         measurement: ContextMeasurement,
-        is_over_bytes: bool,
+        byte_occupancy: BasisPoints,
     ) -> Answer<Reply> {
-        self.command(waiter.command, Input::Admit { waiter, attempt, measurement, is_over_bytes })
+        self.command(waiter.command, Input::Admit { waiter, attempt, measurement, byte_occupancy })
     }
 
     fn command(self, command: CommandId, input: Input) -> Answer<Reply> {

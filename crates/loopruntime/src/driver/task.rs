@@ -205,11 +205,10 @@ impl Task {
         effects
     }
 
-    /// What time it is; as late as it was before when the adapter does not say, or says an earlier time.
+    /// What time it is; that of before when the adapter does not say.
     fn now(&mut self) -> Timestamp {
         let adapter = &self.adapter;
-        let told = catch_unwind(AssertUnwindSafe(|| adapter.now())).unwrap_or_default();
-        self.latest = self.latest.max(told);
+        self.latest = catch_unwind(AssertUnwindSafe(|| adapter.now())).unwrap_or(self.latest);
         self.latest
     }
 
@@ -260,7 +259,10 @@ impl Task {
         match effect {
             Effect::Record(_) => {}
             Effect::Summarize { attempt, basis } => {
-                self.attempt_until = Some(Instant::now() + self.settings.attempt_timeout);
+                let adapter = &self.adapter;
+                let told = catch_unwind(AssertUnwindSafe(|| adapter.attempt_timeout())).unwrap_or_default();
+                let limit = told.unwrap_or(self.settings.attempt_timeout);
+                self.attempt_until = Some(after(limit));
                 let adapter = self.adapter.clone();
                 let work = async move {
                     Input::Summarized { attempt, outcome: adapter.summarize(attempt, basis).await }
@@ -335,6 +337,14 @@ impl Job {
         }
         self.until.as_mut().poll(context).map(|()| Heard::DeadlinePassed)
     }
+}
+
+/// So far from now on, or as far as instants go.
+fn after(limit: Duration) -> Instant {
+    /// Thirty years.
+    const LONG: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
+    let now = Instant::now();
+    now.checked_add(limit).or_else(|| now.checked_add(LONG)).unwrap_or(now)
 }
 
 /// The outcome of a future on a task of its own; `None` when it panicked.

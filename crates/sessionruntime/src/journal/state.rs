@@ -197,6 +197,12 @@ impl SessionState {
         }
     }
 
+    /// The same session under a policy with this trigger, from the next `opened` record on.
+    #[must_use]
+    pub fn under(self, trigger: Trigger) -> Self {
+        Self { trigger, ..self }
+    }
+
     /// The state after one more record.
     ///
     /// # Errors
@@ -221,7 +227,11 @@ impl SessionState {
             self.unlatched = None;
         }
         match &record.body {
-            RecordBody::Opened(opened) => self.opened = Some(opened.clone()),
+            RecordBody::Opened(opened) => {
+                // Under another policy the newest measurement stands for what it is by itself.
+                self.tracker = std::mem::take(&mut self.tracker).under(self.trigger);
+                self.opened = Some(opened.clone());
+            }
             // Where messages came from changes nothing about them.
             RecordBody::Imported(_) => {}
             RecordBody::Appended { first, messages } => {
