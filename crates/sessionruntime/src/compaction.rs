@@ -14,7 +14,7 @@ use epitome_loopruntime::{ConversationSummary, pressure_level};
 use crate::earlier_summary::EarlierSummary;
 use crate::measuring::Measuring;
 use crate::outcome::{Compaction, Outcome, Refusal, RefusalReason};
-use crate::planning::Planning;
+use crate::planning::{Planning, Weighed};
 use crate::result::{ResultTerms, RunOutput, RunResult, validate_result};
 
 /// A conversation as it stands before the next model call.
@@ -107,6 +107,7 @@ fn refused(before: Option<ContextMeasurement>, reason: RefusalReason) -> Outcome
 fn measuring_of(session: &SessionContext, limits: ResolvedLimits, ports: &Ports) -> Measuring {
     Measuring {
         counter: ports.counter.clone(),
+        quality: ports.counter.capability().quality,
         model: session.model.clone(),
         limits,
         basis: session.basis,
@@ -160,7 +161,8 @@ async fn compact(
     };
     let draft = ports.summarizer.summarize(request).await.map_err(RefusalReason::ExecutionFailed)?;
     let summary = prove(&plan.input, &draft, &*ports.estimator).map_err(RefusalReason::InvalidSummary)?;
-    let (after, landing) = planning.weigh(before, plan.rebuilt(&session.messages, &summary)).await?;
+    let Weighed { after, landing, .. } =
+        planning.weigh(before, plan.rebuilt(&session.messages, &summary)).await?;
     Ok(Compaction {
         before: before.clone(),
         after,

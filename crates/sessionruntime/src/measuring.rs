@@ -1,10 +1,13 @@
 //! Measures the complete requests of one conversation.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use epitome_loop::{
-    ContextBasis, ContextCounter, ContextMeasurement, Message, ModelKey, RawJson, Request,
+    ContextBasis, ContextCounter, ContextMeasurement, CountQuality, Message, ModelKey, RawJson, Request,
     RequestFingerprint, ResolvedLimits, TokenCount, core_json_len,
 };
 
@@ -14,6 +17,8 @@ use crate::outcome::CountFailure;
 #[derive(Clone)]
 pub(crate) struct Measuring {
     pub(crate) counter: Arc<dyn ContextCounter>,
+    /// How good its counts are, by what was declared.
+    pub(crate) quality: CountQuality,
     pub(crate) model: ModelKey,
     pub(crate) limits: ResolvedLimits,
     pub(crate) basis: ContextBasis,
@@ -44,16 +49,16 @@ impl Measuring {
             messages,
             unseen_tokens: self.unseen_tokens,
         };
-        let counting = self.counter.count(&request);
+        let counting = caught(async { self.counter.count(&request).await });
         let counted = match self.count_timeout {
             Some(limit) => tokio::time::timeout(limit, counting).await.map_err(|_| CountFailure::TimedOut)?,
             None => counting.await,
         };
-        let count = counted.map_err(CountFailure::Counter)?;
+        let count = counted.ok_or(CountFailure::Panicked)?.map_err(CountFailure::Counter)?;
         if count.model != self.model {
             return Err(CountFailure::OtherModel);
         }
-        if count.quality != self.counter.capability().quality {
+        if count.quality != self.quality {
             return Err(CountFailure::OtherQuality);
         }
         Ok(ContextMeasurement {
@@ -80,4 +85,14 @@ impl Measuring {
         let messages = self.front.iter().chain(messages).chain(self.back.iter());
         tools.chain(messages.map(core_json_len)).sum()
     }
+}
+
+/// What a future comes to; `None` when it panics. What it borrowed is not looked at again then.
+async fn caught<T>(future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+        Ok(polled) => polled.map(Some),
+        Err(_) => Poll::Ready(None),
+    })
+    .await
 }

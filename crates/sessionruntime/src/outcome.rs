@@ -194,6 +194,9 @@ pub enum CountFailure {
     /// The count took longer than the policy allows.
     #[error("the count took longer than the policy allows")]
     TimedOut,
+    /// The counter panicked.
+    #[error("the counter panicked")]
+    Panicked,
     /// The count is for another model.
     #[error("the count is for another model")]
     OtherModel,

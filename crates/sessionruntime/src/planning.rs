@@ -14,7 +14,7 @@ use crate::keeping::Keeping;
 use crate::measuring::Measuring;
 use crate::outcome::RefusalReason;
 use crate::pinning::Pinned;
-use crate::room::{Room, Size};
+use crate::room::{self, Room, Size};
 use crate::standing::Standing;
 
 /// A conversation that is to be compacted.
@@ -43,6 +43,14 @@ pub(crate) struct Plan {
     pub(crate) previous: Option<SummarySections>,
     /// How many bytes the request has left for the summary, where they are counted.
     pub(crate) max_bytes: Option<usize>,
+}
+
+/// A new request that may take the place of the old one.
+pub(crate) struct Weighed {
+    pub(crate) after: ContextMeasurement,
+    pub(crate) landing: Landing,
+    /// How full it is by its bytes; 0 when they are not counted.
+    pub(crate) byte_occupancy: BasisPoints,
 }
 
 impl Plan {
@@ -94,20 +102,24 @@ impl Planning<'_> {
         })
     }
 
-    /// Counts the complete new request and judges it against the one that it would replace.
+    /// Counts the complete new request and judges it against the one that it would replace, by tokens and by bytes.
     pub(crate) async fn weigh(
         &self,
         before: &ContextMeasurement,
         rebuilt: Vec<Message>,
-    ) -> Result<(ContextMeasurement, Landing), RefusalReason> {
-        let is_over = |limit| self.measuring.request_bytes(&rebuilt) > limit;
-        let is_over_bytes = self.policy.max_request_bytes().is_some_and(is_over);
+    ) -> Result<Weighed, RefusalReason> {
+        let limit = self.policy.max_request_bytes();
+        let byte_occupancy = limit
+            .map_or(BasisPoints(0), |_| room::byte_occupancy(self.measuring.request_bytes(&rebuilt), limit));
         let after =
             self.measuring.measure(rebuilt.into()).await.map_err(RefusalReason::ContextCountFailed)?;
-        let landing = judge_landing(before, &after, self.policy.trigger());
-        let landing = if is_over_bytes { landing.and(Err(TooLargeDetail::OverBytes)) } else { landing };
+        let landing = match judge_landing(before, &after, self.policy.trigger()) {
+            Ok(_) if byte_occupancy >= BasisPoints::FULL_SCALE => Err(TooLargeDetail::OverBytes),
+            Ok(_) if byte_occupancy >= landing_level(self.policy.trigger()) => Ok(Landing::High),
+            landing => landing,
+        };
         match landing {
-            Ok(landing) => Ok((after, landing)),
+            Ok(landing) => Ok(Weighed { after, landing, byte_occupancy }),
             Err(detail) => {
                 Err(RefusalReason::SummaryTooLarge(SummaryTooLarge { measurement: after, detail }))
             }

@@ -1,6 +1,6 @@
 //! What a request takes, and what it may take.
 
-use epitome_loop::{BasisPoints, ResolvedLimits, ValidPolicy};
+use epitome_loop::{BasisPoints, ResolvedLimits, TokenCount, ValidPolicy, occupancy};
 use epitome_loopruntime::retained_tail_fits;
 
 /// What a request takes.
@@ -45,4 +45,16 @@ impl Room {
 fn share_of(limit: u64, level: BasisPoints) -> u64 {
     let share = u128::from(limit) * u128::from(level.get()) / u128::from(BasisPoints::FULL_SCALE.get());
     u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+/// How full a request is by its bytes: full scale exactly when it has more than the limit, 0 without one.
+pub(crate) fn byte_occupancy(bytes: u64, limit: Option<u64>) -> BasisPoints {
+    match limit {
+        None => BasisPoints(0),
+        Some(limit) if bytes > limit => BasisPoints::FULL_SCALE,
+        Some(limit) => {
+            let share = occupancy(TokenCount(bytes), TokenCount(limit)).unwrap_or(BasisPoints::FULL_SCALE);
+            share.min(BasisPoints(BasisPoints::FULL_SCALE.get() - 1))
+        }
+    }
 }

@@ -65,7 +65,7 @@ impl House {
         let scene = SessionScene { window: 1_000, kept: 100, ..SessionScene::on(Arc::clone(&journal)) };
         let mut ports = scene.ports();
         ports.agent_loop.worker = Some(Arc::new(worker));
-        ports.clock = Arc::new(SystemClock::default());
+        ports.clock = Arc::new(SystemClock);
         ports.ids = Arc::new(FreshIds);
         Self { bound: scene.bound(), ports }
     }

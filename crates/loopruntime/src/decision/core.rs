@@ -483,6 +483,7 @@ impl DecisionCore {
     fn change_settings(&mut self, trigger: Trigger, effects: &mut Vec<Effect>) {
         self.settings.trigger = trigger;
         self.tracker = std::mem::take(&mut self.tracker).under(trigger);
+        effects.push(Effect::Record(Record::SettingsChanged));
         self.set_latch(self.latch.settings_changed(), effects);
         if let Some(run) = &mut self.run {
             run.is_stale = true;

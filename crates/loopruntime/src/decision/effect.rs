@@ -88,6 +88,8 @@ pub enum Record {
         /// Why.
         reason: RejectionReason,
     },
+    /// The settings are others from now on.
+    SettingsChanged,
     /// The latch is this one from now on.
     Latched(Latch),
     /// A command that waited for an attempt is about to be answered. The answer is given once this is durable.

@@ -359,6 +359,7 @@ fn attempt_of(record: &Record) -> Option<AttemptId> {
         Record::Measured(_)
         | Record::Changed(_)
         | Record::Rewound { .. }
+        | Record::SettingsChanged
         | Record::Latched(_)
         | Record::Answered { .. } => None,
     }

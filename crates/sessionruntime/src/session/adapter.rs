@@ -1,6 +1,7 @@
 //! Does what the loop decides: writes records, has summaries made and requests counted, and puts outcomes in place.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use epitome_loop::{AttemptId, CommandId, ContextBasis, Message, RejectionReason, Timestamp};
@@ -8,14 +9,15 @@ use epitome_loopruntime::decision::{
     Attempt, Change, ChangeKind, Decision, Record, Refused, Replacement, Reply,
 };
 use epitome_loopruntime::driver::{LoopAdapter, RecordFailed};
+use tokio::time::Instant;
 
 use super::attempt::{self, AttemptWork};
 use super::event::SessionEvent;
 use super::live::{Live, Shared};
 use super::report::{AttemptReport, RejectionReport};
 use crate::journal::{
-    Acknowledged, AttemptStart, JournalRecord, RecordBody, Restored, SessionState, WaiterOutcome,
-    encode_record, restore,
+    Acknowledged, AttemptStart, EncodedRecord, JournalError, JournalRecord, RecordBody, Restored,
+    SessionState, WaiterOutcome, encode_record, restore,
 };
 use crate::{AuditFailed, HustleAudit, HustleRecord, is_provider_compaction};
 
@@ -49,6 +51,11 @@ impl LoopAdapter for SessionAdapter {
             self.0.halt();
         }
         written
+    }
+
+    fn attempt_timeout(&self) -> Option<Duration> {
+        let live = self.0.live();
+        Some(self.0.limits.attempt_timeout.unwrap_or_else(|| live.binding.attempt_timeout()))
     }
 
     async fn summarize(&self, attempt: AttemptId, basis: ContextBasis) -> Result<(), RejectionReason> {
@@ -88,7 +95,9 @@ impl LoopAdapter for SessionAdapter {
         if *reply == Reply::Halted {
             self.0.halt();
         }
-        self.0.live().instructions.remove(&command);
+        let mut live = self.0.live();
+        live.instructions.remove(&command);
+        live.frames.remove(&command);
     }
 
     fn refused(&self, change: &Change, why: Refused) {
@@ -103,11 +112,14 @@ impl SessionAdapter {
     async fn write(&self, records: Vec<Record>) -> Result<(), RecordFailed> {
         let shared = &self.0;
         let batch = self.batch(records)?;
+        if batch.records.is_empty() {
+            return Ok(());
+        }
         // What goes back in time must be readable before it is written that it did.
         let rewound = if batch.rewinds { Some(self.rewound(&batch.records).await?) } else { None };
         let encoded = batch.records.iter().map(encode_record).collect::<Result<Vec<_>, _>>();
         let encoded = encoded.map_err(|_| RecordFailed)?;
-        let acknowledged = shared.journal.append(&shared.lease, encoded).await.map_err(|error| {
+        let acknowledged = self.append(encoded).await.map_err(|error| {
             tracing::error!(
                 target: "epitome::session", session = %shared.session(), error = %error, "journal failed"
             );
@@ -116,14 +128,26 @@ impl SessionAdapter {
         self.fold(batch.records, &acknowledged, rewound)
     }
 
+    /// Writes, and tries again while somebody else holds the store: records that were written are known by their ids.
+    async fn append(&self, records: Vec<EncodedRecord>) -> Result<Vec<Acknowledged>, JournalError> {
+        const PAUSE: Duration = Duration::from_millis(100);
+        let shared = &self.0;
+        let begun = Instant::now();
+        loop {
+            match shared.journal.append(&shared.lease, records.clone()).await {
+                Err(JournalError::Busy) if begun.elapsed() < shared.limits.record_timeout => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                written => return written,
+            }
+        }
+    }
+
     /// The records as the journal takes them.
     fn batch(&self, records: Vec<Record>) -> Result<Batch, RecordFailed> {
         let at = self.0.now();
         let mut live = self.0.live();
         let mut batch = Batch { records: Vec::with_capacity(records.len() + 1), rewinds: false };
-        if let Some(opened) = live.opened.take() {
-            batch.records.push(JournalRecord { id: self.0.event(), at, body: RecordBody::Opened(opened) });
-        }
         let mut next = live.state.messages();
         let mut in_force_before = live.state.in_force();
         for record in records {
@@ -160,6 +184,11 @@ impl SessionAdapter {
                 Record::Answered { attempt, command, resolved } => {
                     (None, RecordBody::Answered(WaiterOutcome::new(attempt, command, resolved)))
                 }
+                Record::SettingsChanged => match live.opened.take() {
+                    Some(opened) => (None, RecordBody::Opened(opened)),
+                    // The line for a change before this one has said it already.
+                    None => continue,
+                },
                 Record::Latched(latch) => (None, RecordBody::Latched(latch)),
             };
             let id = id.unwrap_or_else(|| self.0.event());
@@ -193,6 +222,9 @@ impl SessionAdapter {
         acknowledged: &[Acknowledged],
         rewound: Option<Rewound>,
     ) -> Result<(), RecordFailed> {
+        if acknowledged.len() != records.len() {
+            return Err(RecordFailed);
+        }
         let mut live = self.0.live();
         if let Some(Rewound { whole, .. }) = &rewound {
             live.state.recall(whole);
@@ -201,6 +233,9 @@ impl SessionAdapter {
             let level = live.state.tracker().level();
             let trigger = live.binding.trigger();
             let state = std::mem::replace(&mut live.state, SessionState::new(trigger));
+            // A loop that is another one goes on under its own policy.
+            let is_opened = matches!(record.body, RecordBody::Opened(_));
+            let state = if is_opened { state.under(trigger) } else { state };
             live.state = state.apply(*sequence, &record).map_err(|error| {
                 tracing::error!(
                     target: "epitome::session", session = %self.0.session(), error = %error, "record does not follow"

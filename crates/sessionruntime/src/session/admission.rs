@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use epitome_loop::{ContextMeasurement, Message, PressureLevel, RejectionReason, ValidPolicy};
+use epitome_loop::{
+    BasisPoints, ContextMeasurement, Message, PressureLevel, RejectionReason, ValidPolicy, validate_depth,
+};
 use epitome_loopruntime::decision::{Reply, Waiter};
 use epitome_loopruntime::driver::DriverClosed;
 use tracing::Instrument as _;
@@ -14,6 +16,7 @@ use super::live::Snapshot;
 use super::report::{AttemptReport, CompactionReport, RejectionReport};
 use crate::journal::StableName;
 use crate::measuring::Measuring;
+use crate::room;
 
 /// So often is a request measured again because the conversation changed meanwhile.
 const MOST_ROUNDS: u32 = 64;
@@ -49,13 +52,15 @@ impl Session {
 
     async fn admit_within(&self, frame: RequestFrame) -> Result<Admitted, AdmitError> {
         let (mut compacted, mut refused) = (None, None);
-        self.take_frame(frame)?;
+        let framed = self.framed(frame)?;
         for _ in 0..MOST_ROUNDS {
-            let Some(context) = self.shared.live().request() else {
+            let Some(context) = self.shared.live().request(&framed) else {
                 return Err(AdmitError::Empty);
             };
             let measuring = context.binding.measuring(&context.framed, context.basis);
             let Some(measuring) = measuring.map_err(AdmitError::Fingerprint)? else {
+                // Nobody asks the loop; but that there is one can be seen.
+                drop(self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?);
                 let messages = context.messages;
                 return Ok(self.leave(Admitted {
                     messages,
@@ -68,7 +73,12 @@ impl Session {
             let counted = measuring.measure_whole(Arc::clone(&context.messages)).await;
             let measurement = counted.map_err(AdmitError::Count)?;
             let over_bytes = over_bytes(&measuring, &context);
-            match self.ask(measurement.clone(), over_bytes.is_some()).await? {
+            let reply = self.ask(measurement.clone(), &context, &measuring).await?;
+            if !Arc::ptr_eq(&context.binding, &self.shared.live().binding) {
+                // It was measured for a loop that is another one by now.
+                continue;
+            }
+            match reply {
                 Reply::Committed(attempt) => {
                     if let Some(AttemptReport::Committed(report)) = self.report_of(attempt) {
                         compacted = Some(*report);
@@ -111,22 +121,32 @@ impl Session {
         Err(AdmitError::Unsettled { rounds: MOST_ROUNDS })
     }
 
-    fn take_frame(&self, frame: RequestFrame) -> Result<(), AdmitError> {
-        if self.shared.live().framed.frame == frame {
-            return Ok(());
-        }
-        let framed = Framed::new(frame).map_err(AdmitError::Fingerprint)?;
-        self.shared.live().framed = Arc::new(framed);
-        Ok(())
+    /// The frame of this request. It goes with the request alone; commands without one take the newest.
+    fn framed(&self, frame: RequestFrame) -> Result<Arc<Framed>, AdmitError> {
+        let known = Arc::clone(&self.shared.live().framed);
+        let framed = if known.frame == frame {
+            known
+        } else {
+            validate_depth(frame.runtime_tail.as_slice()).map_err(AdmitError::RuntimeTail)?;
+            Arc::new(Framed::new(frame).map_err(AdmitError::Fingerprint)?)
+        };
+        self.shared.live().framed = Arc::clone(&framed);
+        Ok(framed)
     }
 
-    async fn ask(&self, measurement: ContextMeasurement, is_over_bytes: bool) -> Result<Reply, SessionError> {
+    async fn ask(
+        &self,
+        measurement: ContextMeasurement,
+        context: &Snapshot,
+        measuring: &Measuring,
+    ) -> Result<Reply, SessionError> {
         let place = self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?;
         let waiter = Waiter { created_at: self.shared.now(), command: self.shared.command() };
-        place
-            .admit(waiter, self.shared.attempt(), measurement, is_over_bytes)
-            .await
-            .map_err(|DriverClosed| self.shared.end())
+        // What this request is summarized for, should it open an attempt.
+        self.shared.live().frames.insert(waiter.command, Arc::clone(&context.framed));
+        let byte_occupancy = byte_occupancy(measuring, context);
+        let asked = place.admit(waiter, self.shared.attempt(), measurement, byte_occupancy);
+        asked.await.map_err(|DriverClosed| self.shared.end())
     }
 
     /// The finer cause of the newest refusal, if it is one for this reason.
@@ -150,4 +170,9 @@ fn over_bytes(measuring: &Measuring, context: &Snapshot) -> Option<OverBytes> {
     let limit = context.binding.policy().and_then(ValidPolicy::max_request_bytes)?;
     let bytes = context.bytes.saturating_add(measuring.request_bytes(&[]));
     (bytes > limit).then_some(OverBytes { bytes, limit })
+}
+
+fn byte_occupancy(measuring: &Measuring, context: &Snapshot) -> BasisPoints {
+    let limit = context.binding.policy().and_then(ValidPolicy::max_request_bytes);
+    room::byte_occupancy(context.bytes.saturating_add(measuring.request_bytes(&[])), limit)
 }

@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_loop::{
-    AttemptId, ContextBasis, ContextMeasurement, ContextRevision, EventId, Message, RejectionReason,
-    RequestFingerprint, SharedText, TokenCount, Usage,
+    AttemptId, BasisPoints, ContextBasis, ContextMeasurement, ContextRevision, EventId, Message,
+    RejectionReason, RequestFingerprint, SharedText, TokenCount, Usage,
 };
 use epitome_loopruntime::decision::{Replacement, Waiter};
 use epitome_loopruntime::{ConversationSummary, Landing};
 
+use super::frame::Framed;
 use super::live::{Live, Shared, Snapshot, numbers};
 use super::report::CompactionReport;
 use crate::hustles::AdmissionError;
 use crate::journal::{Committed, MessageRange, StableName};
 use crate::measuring::Measuring;
 use crate::outcome::{CountFailure, RefusalReason};
-use crate::planning::{Plan, Planning};
+use crate::planning::{Plan, Planning, Weighed};
 use crate::{
     FinalizationFailed, HustleAudit, HustleController, HustleFinalizer, HustleInput, HustleOutcome,
     HustleRequest, HustleSummary, HustleValue, RegisteredHustle, SummaryTask, compaction_rejection,
@@ -58,6 +59,7 @@ pub(super) struct Counted {
     pub(super) rebuilt: Vec<Message>,
     event: EventId,
     post_fingerprint: RequestFingerprint,
+    byte_occupancy: BasisPoints,
     retained: Arc<[MessageRange]>,
     leading: u64,
     after: ContextMeasurement,
@@ -142,6 +144,7 @@ pub(super) async fn count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Re
         after: counted.after.clone(),
         event: counted.event,
         post_fingerprint: counted.post_fingerprint,
+        byte_occupancy: counted.byte_occupancy,
     });
     keep(shared, attempt, counted, |work, counted| work.counted = Some(counted))?;
     replacement.ok_or(RejectionReason::Internal)
@@ -181,7 +184,8 @@ async fn try_to_summarize(
         let live = shared.live();
         let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
         let waiters = work.map(|work| work.waiters.as_slice()).unwrap_or_default();
-        (live.snapshot(), live.earlier(), numbers(&live.state.context()), instructions(&live, waiters))
+        let context = Snapshot { framed: frame_of(&live, waiters), ..live.snapshot() };
+        (context, live.earlier(), numbers(&live.state.context()), instructions(&live, waiters))
     };
     if context.basis != basis || numbers.len() != context.messages.len() {
         return Err(refused(RejectionReason::StaleBasis, None));
@@ -250,7 +254,9 @@ async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counte
     let (summarized, now) = {
         let live = shared.live();
         let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
-        (work.and_then(|work| work.summarized.clone()), live.snapshot())
+        let waiters = work.map(|work| work.waiters.as_slice()).unwrap_or_default();
+        let now = Snapshot { framed: frame_of(&live, waiters), ..live.snapshot() };
+        (work.and_then(|work| work.summarized.clone()), now)
     };
     let Some(summarized) = summarized else { return Err(refused(RejectionReason::Internal, None)) };
     let Summarized { context, measuring, before, plan, summary, numbers, .. } = &*summarized;
@@ -274,7 +280,8 @@ async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counte
         estimator: &*context.binding.ports.estimator,
         measuring,
     };
-    let (after, landing) = planning.weigh(before, rebuilt.clone()).await.map_err(AttemptRefused::from)?;
+    let Weighed { after, landing, byte_occupancy } =
+        planning.weigh(before, rebuilt.clone()).await.map_err(AttemptRefused::from)?;
     let kept: Option<Vec<u64>> = plan.kept.iter().map(|&at| numbers.get(at).copied().flatten()).collect();
     // An earlier summary has no number, and the plan never keeps it.
     let kept = kept.ok_or_else(|| refused(RejectionReason::Internal, None))?;
@@ -287,6 +294,7 @@ async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counte
     Ok(Counted {
         event,
         post_fingerprint,
+        byte_occupancy,
         retained: MessageRange::of_numbers(kept).into(),
         leading,
         after,
@@ -305,6 +313,12 @@ fn instructions(live: &Live, waiters: &[Waiter]) -> Option<SharedText> {
         [text] => Some(text.clone()),
         _ => Some(texts.iter().map(|text| text.as_str()).collect::<Vec<_>>().join("\n\n").into()),
     }
+}
+
+/// What surrounds the request that the attempt is for: that of whoever waits for leave to send one, else the newest.
+fn frame_of(live: &Live, waiters: &[Waiter]) -> Arc<Framed> {
+    let asked = waiters.iter().find_map(|waiter| live.frames.get(&waiter.command));
+    Arc::clone(asked.unwrap_or(&live.framed))
 }
 
 fn measuring_of(context: &Snapshot) -> Result<Measuring, AttemptRefused> {

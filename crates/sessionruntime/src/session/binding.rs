@@ -7,7 +7,7 @@ use epitome_loop::{
     ContextBasis, ContextLimitUnknown, FingerprintError, LoopContext, ModelKey, ResolvedLimits, Trigger,
     ValidPolicy, resolve_context_limits,
 };
-use epitome_rig::BoundLoop;
+use epitome_rig::{BoundCompaction, BoundLoop};
 
 use super::frame::Framed;
 use super::open::OpenError;
@@ -57,6 +57,20 @@ impl Binding {
         self.policy().map_or(Trigger::Manual, ValidPolicy::trigger)
     }
 
+    /// How long an attempt may take: as long as its parts may by their own timeouts, both tries of the hustle included.
+    pub(super) fn attempt_timeout(&self) -> Duration {
+        /// So many counts a plan takes at most, as its steps halve what they try.
+        const COUNTS: u32 = 80;
+        let Some(BoundCompaction { policy, hustle, limits }) = self.bound.compaction() else {
+            return Duration::from_secs(1);
+        };
+        let counting = policy.count_timeout().saturating_mul(COUNTS);
+        let tries = hustle.timeout().saturating_mul(2);
+        let records = limits.audit_timeout().saturating_mul(3);
+        let ends = limits.finalization_timeout().saturating_add(limits.worker_drain_timeout());
+        counting.saturating_add(tries).saturating_add(records).saturating_add(ends)
+    }
+
     fn count_timeout(&self) -> Option<Duration> {
         let context = self.context()?;
         let observed = context.observation().map(|policy| policy.count_timeout);
@@ -73,6 +87,7 @@ impl Binding {
         let model = self.bound.definition().model();
         Ok(Some(Measuring {
             counter: Arc::clone(&self.ports.counter),
+            quality: context.counter().quality,
             model: self.model.clone(),
             limits: *limits,
             basis,

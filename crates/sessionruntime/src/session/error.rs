@@ -65,6 +65,9 @@ pub enum AdmitError {
     /// The request cannot be identified.
     #[error("{0}")]
     Fingerprint(FingerprintError),
+    /// What the host adds at the end of the request nests too deep.
+    #[error("the end of the request: {0}")]
+    RuntimeTail(TranscriptError),
     /// There is nothing to send: nothing was ever appended.
     #[error("nothing was appended yet")]
     Empty,

@@ -48,6 +48,7 @@ pub(super) struct Published {
 #[derive(Debug, Default)]
 pub(super) struct Feed {
     sender: Option<broadcast::Sender<Published>>,
+    is_closed: bool,
 }
 
 impl Feed {
@@ -62,7 +63,17 @@ impl Feed {
 
     /// Somebody listens from now on. How much is kept for slow ones is settled by the first.
     pub(super) fn listen(&mut self, kept: usize) -> broadcast::Receiver<Published> {
+        if self.is_closed {
+            // Without a sender there is nothing to wait for.
+            return broadcast::channel(LEAST_KEPT).1;
+        }
         let sender = self.sender.get_or_insert_with(|| broadcast::Sender::new(kept.max(LEAST_KEPT)));
         sender.subscribe()
+    }
+
+    /// Nothing is told any more.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+        self.sender = None;
     }
 }

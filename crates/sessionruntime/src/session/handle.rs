@@ -142,7 +142,11 @@ impl Session {
             }
             *task = None;
         }
-        let lanes = self.shared.live().lanes.take();
+        let lanes = {
+            let mut live = self.shared.live();
+            live.feed.close();
+            live.lanes.take()
+        };
         if let Some(lanes) = lanes {
             lanes.close().await;
         }

@@ -14,6 +14,7 @@ use super::binding::Binding;
 use super::error::SessionError;
 use super::event::Feed;
 use super::frame::Framed;
+use super::open::SessionLimits;
 use super::ports::{Clock, IdSource, SessionPorts};
 use super::report::AttemptReport;
 use crate::journal::{Journal, LiveContext, SessionOpened, SessionState, WriterLease};
@@ -26,6 +27,7 @@ pub(super) struct Shared {
     pub(super) ids: Arc<dyn IdSource>,
     pub(super) lease: WriterLease,
     pub(super) runtime: tokio::runtime::Handle,
+    pub(super) limits: SessionLimits,
     /// Whether the journal failed.
     is_halted: AtomicBool,
     live: Mutex<Live>,
@@ -49,6 +51,8 @@ pub(super) struct Live {
     pub(super) appends: HashMap<EventId, Arc<[Message]>>,
     /// What was asked for along with a compaction.
     pub(super) instructions: BTreeMap<CommandId, SharedText>,
+    /// What surrounds the requests that wait for an answer.
+    pub(super) frames: BTreeMap<CommandId, Arc<Framed>>,
     pub(super) attempt: Option<AttemptWork>,
     pub(super) newest_attempt: Option<AttemptReport>,
     /// Whether the host was given leave to send a request and has appended nothing since.
@@ -74,6 +78,7 @@ impl Shared {
         ports: SessionPorts,
         lease: WriterLease,
         runtime: tokio::runtime::Handle,
+        limits: SessionLimits,
         live: Live,
     ) -> Self {
         let SessionPorts { journal, agent_loop: _, clock, ids } = ports;
@@ -83,6 +88,7 @@ impl Shared {
             ids,
             lease,
             runtime,
+            limits,
             is_halted: AtomicBool::new(false),
             live: Mutex::new(live),
         }
@@ -96,6 +102,8 @@ impl Shared {
 
     pub(super) fn halt(&self) {
         self.is_halted.store(true, Ordering::Release);
+        // Nothing comes any more, and whoever listens is to know.
+        self.live().feed.close();
     }
 
     /// Why the loop hears nothing any more.
@@ -135,17 +143,17 @@ impl Live {
         }
     }
 
-    /// The same with the messages of the complete request: what goes out around the conversation is among them, and not
-    /// among the bytes. `None` when there is nothing to send.
-    pub(super) fn request(&self) -> Option<Snapshot> {
-        let Framed { front, back, .. } = &*self.framed;
+    /// The complete request in this frame: what goes out around the conversation is among its messages, and not among
+    /// its bytes. `None` when there is nothing to send.
+    pub(super) fn request(&self, framed: &Arc<Framed>) -> Option<Snapshot> {
+        let Framed { front, back, .. } = &**framed;
         let messages = front.iter().chain(&self.messages).chain(back.iter()).cloned().collect();
         (!self.messages.is_empty()).then(|| Snapshot {
             messages,
             bytes: self.bytes,
             basis: self.basis,
             binding: Arc::clone(&self.binding),
-            framed: Arc::clone(&self.framed),
+            framed: Arc::clone(framed),
         })
     }
 

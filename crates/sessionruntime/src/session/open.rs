@@ -7,8 +7,9 @@ use std::time::Duration;
 use epitome_loop::{ContextLimitUnknown, FingerprintError, SessionId};
 use epitome_loopruntime::decision::{CoreSettings, DecisionCore, MAX_WAITERS};
 use epitome_loopruntime::driver::{DriverSettings, drive};
-use epitome_rig::{BoundCompaction, BoundLoop};
+use epitome_rig::BoundLoop;
 use thiserror::Error;
+use tokio::runtime::Handle;
 
 use super::adapter::SessionAdapter;
 use super::binding::Binding;
@@ -18,8 +19,8 @@ use super::handle::Session;
 use super::live::{Live, Shared, bytes_of};
 use super::ports::SessionPorts;
 use crate::journal::{
-    Journal, JournalError, JournalRecord, RecordBody, ReplayError, RestoreError, Restored, WriterLease,
-    encode_record, restore,
+    Journal, JournalError, JournalRecord, RecordBody, ReplayError, RestoreError, Restored, SessionOpened,
+    WriterLease, encode_record, restore,
 };
 
 /// Which session is opened, and within which bounds it runs.
@@ -89,6 +90,12 @@ pub enum OpenError {
     /// A request in this frame could not be identified.
     #[error("{0}")]
     Frame(FingerprintError),
+    /// There is no tokio runtime here.
+    #[error("there is no tokio runtime here")]
+    NoRuntime,
+    /// The runtime has no timer: build it with `enable_time`.
+    #[error("the tokio runtime has no timer")]
+    NoTimer,
     /// The journal failed.
     #[error("{0}")]
     Journal(#[from] JournalError),
@@ -112,6 +119,7 @@ impl Session {
         ports: SessionPorts,
     ) -> Result<Self, OpenError> {
         let SessionSettings { session, frame, limits } = settings;
+        let runtime = runtime()?;
         let binding = Arc::new(Binding::new(bound.clone(), ports.agent_loop.clone())?);
         let framed = Arc::new(Framed::new(frame).map_err(OpenError::Frame)?);
         let lease = ports.journal.open(session).await?;
@@ -123,7 +131,12 @@ impl Session {
         let mut records = restored.state.closing_records(at, &mut id);
         // A line for each process would say nothing new.
         if restored.state.opened() != Some(&opened) {
+            let is_another = restored.state.opened().is_some_and(|before| !is_same_loop(before, &opened));
             records.push(JournalRecord { id: id(), at, body: RecordBody::Opened(opened) });
+            let latch = restored.state.latch().settings_changed();
+            if is_another && restored.state.latch() != latch {
+                records.push(JournalRecord { id: id(), at, body: RecordBody::Latched(latch) });
+            }
         }
         write(&*ports.journal, &lease, records, &mut restored).await?;
 
@@ -136,7 +149,7 @@ impl Session {
         let core = DecisionCore::restore(core_settings, state);
         let driver = DriverSettings {
             record_timeout: limits.record_timeout,
-            attempt_timeout: limits.attempt_timeout.unwrap_or_else(|| attempt_timeout(&binding)),
+            attempt_timeout: binding.attempt_timeout(),
             inbox: limits.inbox,
         };
         let messages = restored.context_messages(&restored.state.context());
@@ -150,18 +163,32 @@ impl Session {
             opened: None,
             appends: HashMap::new(),
             instructions: BTreeMap::new(),
+            frames: BTreeMap::new(),
             attempt: None,
             newest_attempt: None,
             is_request_under_way: false,
             lanes: None,
             feed: Feed::default(),
         };
-        let runtime = tokio::runtime::Handle::current();
-        let shared = Arc::new(Shared::new(ports, lease, runtime, live));
+        let shared = Arc::new(Shared::new(ports, lease, runtime, limits, live));
         let (handle, task) = drive(core, Arc::new(SessionAdapter(Arc::clone(&shared))), driver);
         tracing::info!(target: "epitome::session", session = %session, "opened");
         Ok(Self::new(handle, shared, task, limits))
     }
+}
+
+/// Whether model, limits and policy are the same: what a latch has learned applies to them.
+fn is_same_loop(before: &SessionOpened, now: &SessionOpened) -> bool {
+    let SessionOpened { model, limits, policy_revision, tools: _ } = before;
+    (model, limits, policy_revision) == (&now.model, &now.limits, &now.policy_revision)
+}
+
+/// The runtime at hand, if it can do what a session needs.
+fn runtime() -> Result<Handle, OpenError> {
+    let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
+    // There is no way to ask a runtime whether it has a timer but to take one.
+    let timer = std::panic::catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO)));
+    timer.map(|()| runtime).map_err(|_| OpenError::NoTimer)
 }
 
 /// Writes what must stand in the journal before the loop goes on.
@@ -182,18 +209,4 @@ async fn write(
         restored.state = state.map_err(|error: ReplayError| OpenError::Restore(error.into()))?;
     }
     Ok(())
-}
-
-/// As long as the parts of an attempt may take by their own timeouts.
-fn attempt_timeout(binding: &Binding) -> Duration {
-    /// So many counts a plan takes at most, as its steps halve what they try.
-    const COUNTS: u32 = 80;
-    let Some(BoundCompaction { policy, hustle, limits }) = binding.bound.compaction() else {
-        return Duration::from_secs(1);
-    };
-    let counting = policy.count_timeout().saturating_mul(COUNTS);
-    let tries = hustle.timeout().saturating_mul(2);
-    let records = limits.audit_timeout().saturating_mul(3);
-    let ends = limits.finalization_timeout().saturating_add(limits.worker_drain_timeout());
-    counting.saturating_add(tries).saturating_add(records).saturating_add(ends)
 }

@@ -1,7 +1,6 @@
 //! What a session needs from outside.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use epitome_loop::{ContextCounter, TextEstimator, Timestamp};
@@ -38,13 +37,13 @@ impl SessionPorts {
     /// These, with the system's clock and fresh ids.
     #[must_use]
     pub fn new(journal: Arc<dyn Journal>, agent_loop: LoopPorts) -> Self {
-        Self { journal, agent_loop, clock: Arc::new(SystemClock::default()), ids: Arc::new(FreshIds) }
+        Self { journal, agent_loop, clock: Arc::new(SystemClock), ids: Arc::new(FreshIds) }
     }
 }
 
 /// Tells the time.
 pub trait Clock: Send + Sync {
-    /// What time it is. It never goes back.
+    /// What time it is. Should it go back, waits that were measured by it begin anew.
     fn now(&self) -> Timestamp;
 }
 
@@ -54,17 +53,14 @@ impl<F: Fn() -> Timestamp + Send + Sync> Clock for F {
     }
 }
 
-/// The system's clock, held where it is while the system's time is set back.
-#[derive(Debug, Default)]
-pub struct SystemClock {
-    latest: AtomicU64,
-}
+/// The system's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
 
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = u64::try_from(since.as_nanos()).unwrap_or(u64::MAX);
-        Timestamp(self.latest.fetch_max(now, Ordering::Relaxed).max(now))
+        Timestamp(u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
     }
 }
 

@@ -8,7 +8,7 @@ use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::event::{Published, SessionEvent};
-use crate::journal::{Journal, PageLimit, RestoreError, Sequence, read_record};
+use crate::journal::{Journal, JournalError, Page, PageLimit, RestoreError, Sequence, read_record};
 
 /// Fewer events than these are not worth a place to keep them.
 pub(super) const LEAST_KEPT: usize = 16;
@@ -101,14 +101,17 @@ impl Subscription {
 
     async fn read_again(&mut self, until: Sequence) -> Result<(), RestoreError> {
         let from = self.seen.saturating_add(1);
-        let page = self.journal.read(self.session, from, PageLimit::default()).await?;
+        let page = match self.journal.read(self.session, from, PageLimit::default()).await {
+            // It was purged: there is nothing to read again.
+            Err(JournalError::UnknownSession) => Page { records: Vec::new(), next: None },
+            page => page?,
+        };
         let mut again = BTreeMap::new();
         for stored in page.records.iter().filter(|stored| stored.sequence <= until) {
             let record = read_record(&*self.journal, self.session, stored).await?;
             again.insert(stored.sequence, Arc::new(record));
         }
         if again.is_empty() {
-            // The session was purged: there is nothing to read again.
             self.seen = until;
         }
         self.again.extend(again);
