@@ -97,7 +97,7 @@ async fn live(handle: &LoopHandle) -> Option<()> {
             quality: CountQuality::ExactLocal,
         };
         let attempt = AttemptId::from_bytes([request; 16]);
-        let reply = handle.admit(waiter, attempt, measurement, false).await.ok()?;
+        let reply = handle.admit(waiter, attempt, measurement, epitome_loop::BasisPoints(0)).await.ok()?;
         if reply != Reply::Send {
             return None;
         }

@@ -228,7 +228,7 @@ impl Ledger {
                     *why != Refused::NoSuchCommit || at == 0 && self.rewound(change.kind).is_none();
                 if is_right { Ok(()) } else { Err(Broken::Rewound) }
             }
-            Effect::Record(Record::Measured(_) | Record::Latched(_))
+            Effect::Record(Record::Measured(_) | Record::SettingsChanged | Record::Latched(_))
             | Effect::Count { .. }
             | Effect::Cancel { .. } => Ok(()),
             Effect::Summarize { attempt, .. } => {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use epitome_loop::{
-    AttemptId, CommandId, ContextBasis, ContextMeasurement, ContextRevision, EventId, Message,
+    AttemptId, BasisPoints, CommandId, ContextBasis, ContextMeasurement, ContextRevision, EventId, Message,
     RejectionReason, RequestFingerprint, Timestamp, TokenCount,
 };
 use epitome_loopruntime::Landing;
@@ -190,6 +190,10 @@ impl Live {
                 let id = self.event();
                 self.write(id, RecordBody::Rejected { attempt, reason, detail: None });
                 return Some(Input::Recorded { attempt });
+            }
+            Record::SettingsChanged => {
+                let id = self.event();
+                self.write(id, RecordBody::Opened(opened()));
             }
             Record::Latched(latch) => {
                 let id = self.event();
