@@ -232,7 +232,8 @@ impl Live {
         let event = self.event();
         let (waiter, attempt) = self.asks();
         let tokens = u64::from(size) % 11_000;
-        match what % 7 {
+        match what % 8 {
+            7 => self.put_in(Input::SettingsChanged(TRIGGER), 0),
             0 | 1 => self.put_in(Input::Change(Change { event, kind: ChangeKind::Append }), 0),
             2 | 3 if self.messages > 0 => {
                 let measurement = measurement(self.core.basis(), tokens.max(1));
@@ -248,7 +249,7 @@ impl Live {
             5 | 6 => {
                 // Some of them cannot be done, and leave no trace.
                 let by = 1 + u64::from(size) % 3;
-                let rewind = match (what % 7, size % 2) {
+                let rewind = match (what % 8, size % 2) {
                     (5, 0) => Rewind::To(by),
                     (5, _) => Rewind::Back(by),
                     _ => Rewind::Forward(by),
