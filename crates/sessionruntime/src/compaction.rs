@@ -14,7 +14,7 @@ use epitome_loopruntime::{ConversationSummary, pressure_level};
 use crate::earlier_summary::EarlierSummary;
 use crate::measuring::Measuring;
 use crate::outcome::{Compaction, Outcome, Refusal, RefusalReason};
-use crate::planning::{Planning, Weighed};
+use crate::planning::{MadeSummary, Planning};
 use crate::result::{ResultTerms, RunOutput, RunResult, validate_result};
 
 /// A conversation as it stands before the next model call.
@@ -161,23 +161,15 @@ async fn compact(
     };
     let draft = ports.summarizer.summarize(request).await.map_err(RefusalReason::ExecutionFailed)?;
     let summary = prove(&plan.input, &draft, &*ports.estimator).map_err(RefusalReason::InvalidSummary)?;
-    let Weighed { after, landing, .. } =
-        planning.weigh(before, plan.rebuilt(&session.messages, &summary)).await?;
-    Ok(Compaction {
-        before: before.clone(),
-        after,
-        landing,
-        cut: plan.cut,
-        replaced: plan.replaced,
-        superseded: plan.superseded,
-        pinned: plan.pinned,
-        kept: plan.kept,
-        summary_tokens: ports.estimator.estimate(summary.raw()),
+    let made = MadeSummary {
+        tokens: ports.estimator.estimate(summary.raw()),
         summary,
         left_out: draft.left_out,
         dropped_characters: draft.sections.render().dropped_characters,
         usage: draft.usage,
-    })
+    };
+    let weighed = planning.weigh(before, plan.rebuilt(&session.messages, &made.summary)).await?;
+    Ok(plan.compaction(&made, before, weighed))
 }
 
 /// Renders a draft and judges it as if it came from a stranger: budget, grammar, and identity with the input

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use epitome_loop::{
     BasisPoints, CompactionInput, ContextMeasurement, Message, SummarySections, SummaryTooLarge,
-    TextEstimator, TokenCount, TooLargeDetail, ValidPolicy,
+    TextEstimator, TokenCount, TooLargeDetail, Usage, ValidPolicy,
 };
 use epitome_loopruntime::{ConversationSummary, Landing, TailCut, Unavailable, judge_landing, landing_level};
 
@@ -12,7 +12,7 @@ use crate::cutting::{Cutting, without_opaque};
 use crate::earlier_summary::{EarlierSummary, leading_system};
 use crate::keeping::Keeping;
 use crate::measuring::Measuring;
-use crate::outcome::RefusalReason;
+use crate::outcome::{Compaction, RefusalReason};
 use crate::pinning::Pinned;
 use crate::room::{self, Room, Size};
 use crate::standing::Standing;
@@ -53,7 +53,41 @@ pub(crate) struct Weighed {
     pub(crate) byte_occupancy: BasisPoints,
 }
 
+/// A summary that was proven, and what its making came to.
+pub(crate) struct MadeSummary {
+    pub(crate) summary: ConversationSummary,
+    /// What it takes, by the loop's own estimator.
+    pub(crate) tokens: TokenCount,
+    pub(crate) left_out: [u64; 5],
+    pub(crate) dropped_characters: u64,
+    pub(crate) usage: Option<Usage>,
+}
+
 impl Plan {
+    /// What the plan and its summary come to.
+    pub(crate) fn compaction(
+        &self,
+        made: &MadeSummary,
+        before: &ContextMeasurement,
+        weighed: Weighed,
+    ) -> Compaction {
+        Compaction {
+            before: before.clone(),
+            after: weighed.after,
+            landing: weighed.landing,
+            cut: self.cut,
+            kept: self.kept.clone(),
+            pinned: self.pinned.clone(),
+            replaced: self.replaced.clone(),
+            superseded: self.superseded.clone(),
+            summary: made.summary.clone(),
+            summary_tokens: made.tokens,
+            left_out: made.left_out,
+            dropped_characters: made.dropped_characters,
+            usage: made.usage,
+        }
+    }
+
     /// The conversation with a summary in the place of what it replaces.
     pub(crate) fn rebuilt(&self, messages: &[Message], summary: &ConversationSummary) -> Vec<Message> {
         let mut rebuilt: Vec<Message> =

@@ -173,7 +173,7 @@ impl SessionAdapter {
                 Record::Committed { attempt, basis, landing: _ } => {
                     let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
                     let counted = work.and_then(AttemptWork::counted).ok_or(RecordFailed)?;
-                    let committed = RecordBody::Committed(Box::new(counted.committed(attempt, basis)));
+                    let committed = RecordBody::Committed(Box::new(counted.committed(attempt)));
                     (Some(basis.through_event_id), committed)
                 }
                 Record::Rejected { attempt, reason } => {
@@ -280,11 +280,10 @@ impl SessionAdapter {
                 live.add(messages, basis);
             }
             RecordBody::Committed(committed) => {
-                let attempt = committed.attempt;
                 let trigger = live.binding.trigger();
                 live.state = std::mem::replace(&mut live.state, SessionState::new(trigger)).lean();
                 let counted = live.attempt.as_ref().and_then(AttemptWork::counted).cloned();
-                let report = counted.map(|counted| counted.report(attempt, committed.post));
+                let report = counted.map(|counted| counted.report(committed));
                 live.newest_attempt = report.map(Box::new).map(AttemptReport::Committed);
             }
             RecordBody::Rejected { attempt, reason, detail } => {

@@ -5,24 +5,23 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_loop::{
-    AttemptId, BasisPoints, ContextBasis, ContextMeasurement, ContextRevision, EventId, Message,
-    RejectionReason, RequestFingerprint, SharedText, TokenCount, Usage,
+    AttemptId, BasisPoints, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason,
+    RequestFingerprint, SharedText,
 };
 use epitome_loopruntime::decision::{Replacement, Waiter};
-use epitome_loopruntime::{ConversationSummary, Landing};
 
 use super::frame::Framed;
 use super::live::{Live, Shared, Snapshot, numbers};
 use super::report::CompactionReport;
 use crate::hustles::AdmissionError;
-use crate::journal::{Committed, MessageRange, StableName};
+use crate::journal::{Committed, StableName};
 use crate::measuring::Measuring;
-use crate::outcome::{CountFailure, RefusalReason};
-use crate::planning::{Plan, Planning, Weighed};
+use crate::outcome::{Compaction, CountFailure, RefusalReason};
+use crate::planning::{MadeSummary, Plan, Planning};
+use crate::recording::{CommitTerms, committed_record};
 use crate::{
     FinalizationFailed, HustleAudit, HustleController, HustleFinalizer, HustleInput, HustleOutcome,
     HustleRequest, HustleSummary, HustleValue, RegisteredHustle, SummaryTask, compaction_rejection,
-    leading_system,
 };
 
 /// What is kept for an attempt while it runs.
@@ -48,10 +47,7 @@ struct Summarized {
     measuring: Measuring,
     before: ContextMeasurement,
     plan: Plan,
-    summary: ConversationSummary,
-    summary_tokens: TokenCount,
-    left_out: [u64; 5],
-    usage: Option<Usage>,
+    made: MadeSummary,
 }
 
 /// A compaction that may be committed.
@@ -60,10 +56,7 @@ pub(super) struct Counted {
     event: EventId,
     post_fingerprint: RequestFingerprint,
     byte_occupancy: BasisPoints,
-    retained: Arc<[MessageRange]>,
-    leading: u64,
-    after: ContextMeasurement,
-    landing: Landing,
+    compaction: Compaction,
     summarized: Arc<Summarized>,
 }
 
@@ -84,41 +77,31 @@ impl AttemptWork {
 
 impl Counted {
     /// The record of the commit.
-    pub(super) fn committed(&self, attempt: AttemptId, post: ContextBasis) -> Committed {
-        let Summarized { before, summary, summary_tokens, usage, .. } = &*self.summarized;
-        Committed {
+    pub(super) fn committed(&self, attempt: AttemptId) -> Committed {
+        let Summarized { context, numbers, .. } = &*self.summarized;
+        let terms = CommitTerms {
             attempt,
-            basis: before.basis,
-            post,
-            summary: summary.raw().clone(),
-            retained: Arc::clone(&self.retained),
-            leading: self.leading,
-            before: before.clone(),
-            after: self.after_at(post),
-            summary_tokens: *summary_tokens,
-            landing: self.landing,
-            usage: *usage,
+            event: self.event,
+            post_fingerprint: self.post_fingerprint,
+            messages: &context.messages,
             cost_micro_usd: None,
-            repairs: Arc::default(),
+            repairs: &[],
             degraded: None,
-        }
+        };
+        committed_record(&self.compaction, terms, |at| numbers.get(at).copied().flatten())
     }
 
-    /// The new request, in the context that the commit makes.
-    fn after_at(&self, basis: ContextBasis) -> ContextMeasurement {
-        ContextMeasurement { basis, request_fingerprint: self.post_fingerprint, ..self.after.clone() }
-    }
-
-    pub(super) fn report(&self, attempt: AttemptId, basis: ContextBasis) -> CompactionReport {
-        let Summarized { before, plan, summary_tokens, left_out, usage, .. } = &*self.summarized;
+    pub(super) fn report(&self, committed: &Committed) -> CompactionReport {
+        let Compaction { before, landing, replaced, kept, summary_tokens, left_out, usage, .. } =
+            &self.compaction;
         CompactionReport {
-            attempt,
-            basis,
+            attempt: committed.attempt,
+            basis: committed.post,
             before: before.clone(),
-            after: self.after_at(basis),
-            landing: self.landing,
-            replaced: plan.replaced.len() as u64,
-            kept: plan.kept.len() as u64,
+            after: committed.after.clone(),
+            landing: *landing,
+            replaced: replaced.len() as u64,
+            kept: kept.len() as u64,
             summary_tokens: *summary_tokens,
             left_out: *left_out,
             usage: *usage,
@@ -141,7 +124,7 @@ pub(super) async fn count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Re
     let counted = try_to_count(shared, attempt).await.map(Arc::new);
     let replacement = counted.as_ref().ok().map(|counted| Replacement {
         before: counted.summarized.before.clone(),
-        after: counted.after.clone(),
+        after: counted.compaction.after.clone(),
         event: counted.event,
         post_fingerprint: counted.post_fingerprint,
         byte_occupancy: counted.byte_occupancy,
@@ -236,18 +219,15 @@ async fn try_to_summarize(
             return Err(refused(compaction_rejection(&failure), Some(detail)));
         }
     };
-    let summary_tokens = binding.ports.estimator.estimate(proven.summary.raw());
-    Ok(Summarized {
-        numbers,
-        measuring,
-        before,
-        plan,
+    let made = MadeSummary {
+        tokens: binding.ports.estimator.estimate(proven.summary.raw()),
         summary: proven.summary,
-        summary_tokens,
         left_out,
+        // What XML forbids has left the text before anybody here saw it.
+        dropped_characters: 0,
         usage: (!is_estimated).then_some(usage),
-        context,
-    })
+    };
+    Ok(Summarized { numbers, measuring, before, plan, made, context })
 }
 
 async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counted, AttemptRefused> {
@@ -259,7 +239,7 @@ async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counte
         (work.and_then(|work| work.summarized.clone()), now)
     };
     let Some(summarized) = summarized else { return Err(refused(RejectionReason::Internal, None)) };
-    let Summarized { context, measuring, before, plan, summary, numbers, .. } = &*summarized;
+    let Summarized { context, measuring, before, plan, made, numbers } = &*summarized;
     // Model, context and everything that goes around it must be what they were when the summary was made.
     let is_same = |now: &Measuring| {
         (now.basis, &now.model, now.request_fingerprint)
@@ -271,7 +251,7 @@ async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counte
     let Some(policy) = context.binding.policy() else {
         return Err(refused(RejectionReason::Unavailable, Some("no_policy")));
     };
-    let rebuilt = plan.rebuilt(&context.messages, summary);
+    let rebuilt = plan.rebuilt(&context.messages, &made.summary);
     let planning = Planning {
         messages: &context.messages,
         earlier: None,
@@ -280,25 +260,18 @@ async fn try_to_count(shared: &Arc<Shared>, attempt: AttemptId) -> Result<Counte
         estimator: &*context.binding.ports.estimator,
         measuring,
     };
-    let Weighed { after, landing, byte_occupancy } =
-        planning.weigh(before, rebuilt.clone()).await.map_err(AttemptRefused::from)?;
-    let kept: Option<Vec<u64>> = plan.kept.iter().map(|&at| numbers.get(at).copied().flatten()).collect();
+    let weighed = planning.weigh(before, rebuilt.clone()).await.map_err(AttemptRefused::from)?;
     // An earlier summary has no number, and the plan never keeps it.
-    let kept = kept.ok_or_else(|| refused(RejectionReason::Internal, None))?;
-    let leading = leading_system(&rebuilt) as u64;
+    if plan.kept.iter().any(|&at| numbers.get(at).copied().flatten().is_none()) {
+        return Err(refused(RejectionReason::Internal, None));
+    }
     let event = shared.event();
-    // The commit is the next revision, through its own event.
-    let revision = ContextRevision(context.basis.revision.0.saturating_add(1));
-    let post = Snapshot { basis: ContextBasis { revision, through_event_id: event }, ..context.clone() };
-    let post_fingerprint = measuring_of(&post)?.request_fingerprint;
+    let post = Snapshot { basis: CommitTerms::post(context.basis, event), ..context.clone() };
     Ok(Counted {
         event,
-        post_fingerprint,
-        byte_occupancy,
-        retained: MessageRange::of_numbers(kept).into(),
-        leading,
-        after,
-        landing,
+        post_fingerprint: measuring_of(&post)?.request_fingerprint,
+        byte_occupancy: weighed.byte_occupancy,
+        compaction: plan.compaction(made, before, weighed),
         rebuilt,
         summarized: Arc::clone(&summarized),
     })
