@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod extractive;
+mod normalize;
 
 pub use extractive::Extractive;
+pub use normalize::{MAX_ANSWER_BYTES, NormalizedAnswer, Repair, normalize_answer};

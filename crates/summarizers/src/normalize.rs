@@ -1,0 +1,115 @@
+//! From what a model answers to the five sections: tolerant in, strict out.
+//!
+//! Models answer almost in the form that they were asked for: in a fence, behind a sentence of introduction, with a bare
+//! `&`, as JSON, as Markdown. Each such thing is repaired here, by name, and nothing is guessed: an answer of which a part
+//! would be lost is refused instead. What comes out is rendered and judged by the strict parser like anybody's summary;
+//! this reader and that judge share nothing.
+
+mod envelope;
+mod json;
+mod markdown;
+mod xml;
+
+use epitome_loop::{InvalidSummaryReason, SummarySections};
+
+/// A longer answer is not looked at.
+pub const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// What was repaired in an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Repair {
+    /// A byte-order mark in front was left out.
+    ByteOrderMark,
+    /// White space around the answer was left out.
+    OuterWhiteSpace,
+    /// Reasoning in tags of its own in front was left out.
+    Reasoning,
+    /// The fence around the answer was left out.
+    CodeFence,
+    /// Text around the summary was left out: an introduction, a farewell.
+    TextAround,
+    /// An XML declaration was left out.
+    Declaration,
+    /// A bare `&` was taken for itself.
+    BareAmpersand,
+    /// A bare `<` was taken for itself.
+    BareLessThan,
+    /// A section in CDATA was taken as text.
+    Cdata,
+    /// Elements for single items were taken as lines.
+    ItemElements,
+    /// Sections were put in order.
+    SectionOrder,
+    /// Sections that may be empty and were left out were added.
+    MissingSections,
+    /// The answer was JSON.
+    Json,
+    /// The answer was Markdown.
+    Markdown,
+}
+
+/// What a model said, in sections.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NormalizedAnswer {
+    /// The sections; goal and state say something.
+    pub sections: SummarySections,
+    /// What was repaired, each once, in the order of [`Repair`].
+    pub repairs: Vec<Repair>,
+}
+
+impl Repair {
+    /// The stable name, as records have it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ByteOrderMark => "byte_order_mark",
+            Self::OuterWhiteSpace => "outer_white_space",
+            Self::Reasoning => "reasoning",
+            Self::CodeFence => "code_fence",
+            Self::TextAround => "text_around",
+            Self::Declaration => "declaration",
+            Self::BareAmpersand => "bare_ampersand",
+            Self::BareLessThan => "bare_less_than",
+            Self::Cdata => "cdata",
+            Self::ItemElements => "item_elements",
+            Self::SectionOrder => "section_order",
+            Self::MissingSections => "missing_sections",
+            Self::Json => "json",
+            Self::Markdown => "markdown",
+        }
+    }
+}
+
+/// Reads a model's answer.
+///
+/// # Errors
+/// The reason for which it is no summary: `byte_limit` for one that is too long, `output_shape` for one that says nothing,
+/// `xml_root` where there are no sections in any form, `xml_syntax` for a summary that is cut off, `xml_structure` where a
+/// part would be lost or stands twice, `xml_content` without a goal or a state.
+pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryReason> {
+    if text.len() > MAX_ANSWER_BYTES {
+        return Err(InvalidSummaryReason::ByteLimit);
+    }
+    let mut repairs = Vec::new();
+    let bare = envelope::unwrap(text, &mut repairs);
+    if bare.is_empty() {
+        return Err(InvalidSummaryReason::OutputShape);
+    }
+    let sections = if let Some(document) = xml::find(bare) {
+        xml::read(bare, document, &mut repairs)?
+    } else if let Some(value) = json::find(bare, &mut repairs) {
+        json::read(&value, &mut repairs)?
+    } else {
+        markdown::read(bare, &mut repairs)?
+    };
+    if sections.goal.is_empty() || sections.state.is_empty() {
+        return Err(InvalidSummaryReason::XmlContent);
+    }
+    repairs.sort_unstable();
+    repairs.dedup();
+    Ok(NormalizedAnswer { sections, repairs })
+}
+
+#[cfg(test)]
+mod tests;
