@@ -4,28 +4,30 @@ use std::collections::BTreeSet;
 
 use epitome_loop::Message;
 
-use crate::history::{HistoryError, OpenCalls};
-use crate::tail::continues_previous;
+use crate::history::HistoryError;
+use crate::outline::continues_previous;
+use crate::pairing::Pairing;
 
 /// The wanted messages with all that they need to stand in a legal history: a result needs its call, a call all
 /// the results of its message, and what goes on with a provider's own call needs the message before it.
 ///
-/// Indices that are out of range are passed over.
+/// Indices that are out of range are passed over. What is damaged elsewhere in the conversation does not matter.
 ///
 /// # Errors
-/// [`HistoryError`] with the first fault when calls and results do not pair.
+/// [`HistoryError`] with the first fault of the messages themselves: a result that answers no call, a call that has no
+/// id of its own. A call without a result is not looked for: it may be an open one.
 pub fn whole_exchanges(
     messages: &[Message],
     wanted: &BTreeSet<usize>,
 ) -> Result<BTreeSet<usize>, HistoryError> {
-    let mut open = OpenCalls::default();
+    let pairing = Pairing::of(messages, |_| false);
     // Which exchange a message belongs to, by the index of the message that opens it.
     let mut opened_by: Vec<usize> = Vec::with_capacity(messages.len());
     let mut last_of_model = None;
     for (at, message) in messages.iter().enumerate() {
-        let call = open.follow(at, message)?;
         let previous = last_of_model.filter(|_| continues_previous(message));
-        let belongs_to = call.or(previous).and_then(|earlier: usize| opened_by.get(earlier).copied());
+        let belongs_to = pairing.call_of(at).or(previous);
+        let belongs_to = belongs_to.and_then(|earlier: usize| opened_by.get(earlier).copied());
         opened_by.push(belongs_to.unwrap_or(at));
         if matches!(message, Message::Assistant { .. }) {
             last_of_model = Some(at);
@@ -33,7 +35,12 @@ pub fn whole_exchanges(
     }
     let exchanges: BTreeSet<usize> = wanted.iter().filter_map(|&at| opened_by.get(at).copied()).collect();
     let whole = opened_by.iter().enumerate().filter(|(_, exchange)| exchanges.contains(exchange));
-    Ok(whole.map(|(at, _)| at).collect())
+    let whole: BTreeSet<usize> = whole.map(|(at, _)| at).collect();
+    let damaged = whole
+        .iter()
+        .filter_map(|&at| pairing.fault(at))
+        .find(|fault| matches!(fault, HistoryError::ToolCall { .. } | HistoryError::ToolResult { .. }));
+    damaged.map_or(Ok(whole), Err)
 }
 
 #[cfg(test)]
@@ -90,9 +97,12 @@ mod tests {
     }
 
     #[test]
-    fn damaged_pairing_is_told() {
-        let messages = [Message::user("0"), result("a")];
-        let fault = HistoryError::ToolResult { message: 1 };
-        assert_eq!(whole_exchanges(&messages, &BTreeSet::from([0])), Err(fault));
+    fn damage_is_told_where_it_is_wanted() {
+        let messages = [Message::user("0"), result("a"), calls(&["b", "b"]), result("b"), calls(&["c"])];
+        let wanted = |at| whole_exchanges(&messages, &BTreeSet::from([at]));
+        assert_eq!(wanted(0), Ok([0].into()));
+        assert_eq!(wanted(1), Err(HistoryError::ToolResult { message: 1 }));
+        assert_eq!(wanted(3), Err(HistoryError::ToolCall { message: 2 }));
+        assert_eq!(wanted(4), Ok([4].into()));
     }
 }

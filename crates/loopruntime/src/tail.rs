@@ -1,11 +1,11 @@
 //! The choice of the tail that stays verbatim, and the cut that makes room when there is no choice.
 
-use std::ops::Range;
+use std::collections::HashSet;
 
-use epitome_loop::{Block, KeepRecent, Message, tail_estimate, validate_depth};
+use epitome_loop::{KeepRecent, Message};
 use thiserror::Error;
 
-use crate::history::{HistoryError, OpenCalls};
+use crate::outline::SegmentOutline;
 
 /// Where the head ends and the kept tail begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,9 +109,8 @@ pub fn select_tail(
         return Err(TailError::MaxTokens);
     }
     let outline = SegmentOutline::of(transcript, derived_prefix)?;
-    let message_tokens: Vec<u64> = transcript.iter().map(tail_estimate).collect();
-    let head = outline.between_segments_by(keep, |at| message_tokens.get(at).copied().unwrap_or(0));
-    Ok(TailChoice { head, message_tokens })
+    let head = outline.between_segments(keep);
+    Ok(TailChoice { head, message_tokens: (0..transcript.len()).map(|at| outline.tokens_of(at)).collect() })
 }
 
 /// A cut inside the newest segment: what it keeps is the segment's user message and its newest exchanges.
@@ -168,22 +167,37 @@ impl TailCut {
     }
 }
 
-/// Where the exchange starts whose calls still wait for results at the very end of a transcript: an
-/// obligation of the newest turn, which stays whatever is cut. `None` when nothing is open, or when an open
-/// call is followed by more than results, which only a repair can mend.
-#[must_use]
-pub fn open_exchange(transcript: &[Message]) -> Option<usize> {
-    let start = transcript.iter().rposition(|message| !matches!(message, Message::ToolResult { .. }))?;
-    let calls = transcript.get(start)?.tool_calls().count();
-    let results = transcript.len() - start - 1;
-    (calls > results).then_some(start)
+/// The exchange at the very end of a transcript whose calls still wait for results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenExchange {
+    /// Index of the message with the calls.
+    pub start: usize,
+    /// Indices of the results behind it that answer none of these calls, ascending.
+    pub astray: Vec<usize>,
 }
 
-/// Some providers answer a server-side call at the front of the next assistant message; such a message
-/// belongs to the one before it.
-pub(crate) fn continues_previous(message: &Message) -> bool {
-    let first = message.blocks().iter().find(|block| !matches!(block, Block::Thinking(_)));
-    matches!(first, Some(Block::Opaque(opaque)) if opaque.kind.ends_with("_result"))
+/// The exchange whose calls still wait for results at the very end of a transcript: an obligation of the newest
+/// turn, which stays whatever is cut. `None` when nothing is open, when an open call is followed by more than
+/// results, which means that it was abandoned, and when the calls have no ids of their own, so that no result
+/// could ever answer them.
+#[must_use]
+pub fn open_exchange(transcript: &[Message]) -> Option<OpenExchange> {
+    let start = transcript.iter().rposition(|message| !matches!(message, Message::ToolResult { .. }))?;
+    let mut open = HashSet::new();
+    for call in transcript.get(start)?.tool_calls() {
+        if call.id.is_empty() || !open.insert(call.id.as_str()) {
+            return None;
+        }
+    }
+    let mut astray = Vec::new();
+    for (at, message) in transcript.iter().enumerate().skip(start + 1) {
+        if let Message::ToolResult { tool_use_id, .. } = message
+            && !open.remove(tool_use_id.as_str())
+        {
+            astray.push(at);
+        }
+    }
+    (!open.is_empty()).then_some(OpenExchange { start, astray })
 }
 
 /// Whether a tail of this size and a summary of the largest size leave room below the limit.
@@ -192,237 +206,20 @@ pub fn retained_tail_fits(tail_tokens: u64, max_summary_tokens: u64, input_limit
     tail_tokens.checked_add(max_summary_tokens).is_some_and(|needed| needed < input_limit)
 }
 
-/// What one walk over a transcript learns: its segments and its pairs. Cuts of any size can be asked for without
-/// walking again; each looks at the size of the messages that it keeps, not at what lies before them.
-#[derive(Clone, Debug)]
-pub struct SegmentOutline<'a> {
-    transcript: &'a [Message],
-    derived_prefix: usize,
-    /// Where segments start, ascending.
-    segments: Vec<usize>,
-    /// Where an exchange starts and no pair would be parted, ascending.
-    exchanges: Vec<usize>,
-    /// For each result, the message that holds its call.
-    answered: Vec<Option<usize>>,
-}
-
-impl<'a> SegmentOutline<'a> {
-    /// Walks over a transcript whose first `derived_prefix` messages stem from an earlier summary.
-    ///
-    /// # Errors
-    /// [`TailError`] for an empty transcript and for damaged order or pairing, and when the message after the
-    /// derived prefix is not the user's.
-    pub fn of(transcript: &'a [Message], derived_prefix: usize) -> Result<Self, TailError> {
-        Self::walk(transcript, derived_prefix, false)
-    }
-
-    /// As [`SegmentOutline::of`], but the conversation may go on with the model behind an earlier summary, as
-    /// other tools leave it: the user's message that carries the summary then opens the first segment.
-    ///
-    /// # Errors
-    /// [`TailError`] as for [`SegmentOutline::of`], when the last message of the prefix is not the user's.
-    pub fn behind_summary(transcript: &'a [Message], derived_prefix: usize) -> Result<Self, TailError> {
-        Self::walk(transcript, derived_prefix, true)
-    }
-
-    fn walk(
-        transcript: &'a [Message],
-        derived_prefix: usize,
-        summary_may_open: bool,
-    ) -> Result<Self, TailError> {
-        if transcript.is_empty() {
-            return Err(TailError::Transcript);
-        }
-        if derived_prefix > transcript.len() {
-            return Err(TailError::DerivedPrefix);
-        }
-        if let Err(epitome_loop::TranscriptError::Depth { message }) = validate_depth(transcript) {
-            return Err(TailError::BlockDepth { message });
-        }
-        let mut outline = Self {
-            transcript,
-            derived_prefix,
-            segments: Vec::new(),
-            exchanges: Vec::new(),
-            answered: Vec::with_capacity(transcript.len()),
-        };
-        let mut open = OpenCalls::default();
-        for (at, message) in transcript.iter().enumerate() {
-            let user = matches!(message, Message::User { .. });
-            if at == derived_prefix && !user {
-                let summary = at.checked_sub(1).filter(|_| summary_may_open);
-                match summary.and_then(|summary| Some((summary, transcript.get(summary)?))) {
-                    Some((summary, Message::User { .. })) => outline.segments.push(summary),
-                    _ => return Err(TailError::SegmentAnchor { message: at }),
-                }
-            }
-            if at >= derived_prefix && user {
-                outline.segments.push(at);
-            }
-            if open.is_empty() && matches!(message, Message::Assistant { .. }) && !continues_previous(message)
-            {
-                outline.exchanges.push(at);
-            }
-            outline.answered.push(open.follow(at, message).map_err(pairing_error)?);
-        }
-        if let Some(message) = open.first() {
-            return Err(TailError::OrphanToolCall { message });
-        }
-        let parted = |(at, call): (usize, &Option<usize>)| {
-            let call = (*call)?;
-            (call < derived_prefix && at >= derived_prefix).then_some(at)
-        };
-        match outline.answered.iter().enumerate().find_map(parted) {
-            Some(message) => Err(TailError::DerivedToolPair { message }),
-            None => Ok(outline),
-        }
-    }
-
-    /// Estimated tokens from this message on; or, when they are more than `most`, some number above that.
-    #[must_use]
-    pub fn tokens_from(&self, from: usize, most: u64) -> u64 {
-        self.tokens_between(from, self.transcript.len(), most)
-    }
-
-    /// How many messages are to be summarized when the cut lies between segments: after the choice by size,
-    /// moved earlier until no pair is parted.
-    #[must_use]
-    pub fn between_segments(&self, keep: KeepRecent) -> usize {
-        self.between_segments_by(keep, |at| self.tokens_of(at))
-    }
-
-    /// As [`SegmentOutline::between_segments`], with the estimated tokens of each message.
-    fn between_segments_by(&self, keep: KeepRecent, tokens_of: impl Fn(usize) -> u64) -> usize {
-        let Some((&newest, older)) = self.segments.split_last() else { return self.transcript.len() };
-        let most = keep.tokens.get();
-        let mut cut = newest;
-        let mut kept = sum_of_newest(newest..self.transcript.len(), most, &tokens_of);
-        let mut segments = 1;
-        for &start in older.iter().rev() {
-            kept = kept.saturating_add(sum_of_newest(start..cut, most.saturating_sub(kept), &tokens_of));
-            segments += 1;
-            if segments > keep.segments || kept > most {
-                break;
-            }
-            cut = start;
-        }
-        self.move_to_whole_pairs(cut)
-    }
-
-    /// A cut inside the newest segment, between whole exchanges (an assistant message with its calls and all
-    /// their results): kept are the user message that opens the segment and as many newest exchanges as
-    /// `budget` estimated tokens hold. The newest exchange is kept even if it alone is over the budget.
-    ///
-    /// Returns `None` when nothing would be left to summarize.
-    #[must_use]
-    pub fn inside_segment(&self, budget: u64) -> Option<InsideSegment> {
-        let opening = self.newest_opening()?;
-        let anchor = self.anchor_of(opening);
-        let mut kept = anchor.map_or(0, |anchor| self.tokens_between(anchor, anchor + 1, budget));
-        let mut tail = None;
-        let mut end = self.transcript.len();
-        for &start in self.exchanges.iter().rev().take_while(|&&start| start > opening) {
-            kept = kept.saturating_add(self.tokens_between(start, end, budget.saturating_sub(kept)));
-            if kept > budget && tail.is_some() {
-                break;
-            }
-            tail = Some(start);
-            end = start;
-        }
-        self.worth_cutting(opening, InsideSegment { anchor, tail: tail? })
-    }
-
-    /// A cut that keeps the newest exchange and nothing else, not even the user message that opens its segment:
-    /// for an exchange whose results the model has not seen, when both together are too large.
-    ///
-    /// Returns `None` when nothing would be left to summarize.
-    #[must_use]
-    pub fn newest_exchange_alone(&self) -> Option<InsideSegment> {
-        let opening = self.newest_opening()?;
-        let tail = self.exchanges.last().copied().filter(|&start| start > opening)?;
-        self.worth_cutting(opening, InsideSegment { anchor: None, tail })
-    }
-
-    /// The last resort when even the newest exchange is too large: only the user message that opens the
-    /// newest segment is kept.
-    #[must_use]
-    pub fn anchor_alone(&self) -> Option<InsideSegment> {
-        let opening = self.newest_opening()?;
-        let anchor = self.anchor_of(opening);
-        self.worth_cutting(opening, InsideSegment { anchor, tail: self.transcript.len() })
-    }
-
-    /// Where the newest segment opens that does not open between a call and its result.
-    fn newest_opening(&self) -> Option<usize> {
-        self.segments.last().map(|&newest| self.move_to_whole_pairs(newest))
-    }
-
-    /// What stems from an earlier summary is not kept again.
-    fn anchor_of(&self, opening: usize) -> Option<usize> {
-        Some(opening).filter(|&opening| opening >= self.derived_prefix)
-    }
-
-    /// Something must be summarized besides what an earlier summary already says.
-    fn worth_cutting(&self, opening: usize, cut: InsideSegment) -> Option<InsideSegment> {
-        let between = cut.tail > self.derived_prefix.max(opening + 1);
-        (between || opening > self.derived_prefix).then_some(cut)
-    }
-
-    /// Each result is looked at once, so however often the cut moves, the walk is linear.
-    fn move_to_whole_pairs(&self, mut cut: usize) -> usize {
-        let mut checked_from = self.answered.len();
-        loop {
-            let newly_kept = self.answered.get(cut..checked_from).unwrap_or_default();
-            let earliest = newly_kept.iter().flatten().copied().min().unwrap_or(cut);
-            if earliest >= cut {
-                return cut;
-            }
-            checked_from = cut;
-            let segment = self.segments.partition_point(|&start| start <= earliest);
-            cut = segment.checked_sub(1).and_then(|at| self.segments.get(at)).copied().unwrap_or(0);
-        }
-    }
-
-    fn tokens_between(&self, from: usize, to: usize, most: u64) -> u64 {
-        sum_of_newest(from..to, most, |at| self.tokens_of(at))
-    }
-
-    fn tokens_of(&self, at: usize) -> u64 {
-        self.transcript.get(at).map_or(0, tail_estimate)
-    }
-}
-
-/// Adds up the tokens of messages, the newest first, and none more once `most` is passed.
-fn sum_of_newest(messages: Range<usize>, most: u64, tokens_of: impl Fn(usize) -> u64) -> u64 {
-    let mut sum = 0_u64;
-    for at in messages.rev() {
-        if sum > most {
-            break;
-        }
-        sum = sum.saturating_add(tokens_of(at));
-    }
-    sum
-}
-
-fn pairing_error(fault: HistoryError) -> TailError {
-    match fault {
-        HistoryError::ToolCall { message } => TailError::ToolCall { message },
-        HistoryError::Anchor { message } => TailError::SegmentAnchor { message },
-        HistoryError::OrphanToolCall { message } => TailError::OrphanToolCall { message },
-        HistoryError::ToolResult { message } | HistoryError::Interrupted { message } => {
-            TailError::ToolResult { message }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
-    use epitome_loop::{TokenCount, ToolUse};
+    use epitome_loop::{Block, TokenCount, ToolUse, tail_estimate};
+
+    fn calls(ids: &[&str]) -> Message {
+        let calls = ids.iter().map(|id| Block::ToolUse(ToolUse::new(*id, "tool", None, None)));
+        Message::Assistant { blocks: calls.collect(), usage: None }
+    }
 
     fn call(id: &str) -> Message {
-        let call = Block::ToolUse(ToolUse::new(id, "tool", None, None));
-        Message::Assistant { blocks: [call].into(), usage: None }
+        calls(&[id])
     }
 
     fn result(id: &str) -> Message {
@@ -439,6 +236,10 @@ mod tests {
             transcript.extend([call(&format!("c{at}")), result(&format!("c{at}"))]);
         }
         transcript
+    }
+
+    fn any(transcript: &[Message], derived_prefix: usize) -> SegmentOutline<'_> {
+        SegmentOutline::of_any(transcript, derived_prefix, &BTreeSet::new()).unwrap()
     }
 
     fn cut_inside(transcript: &[Message], budget: u64) -> Option<InsideSegment> {
@@ -492,13 +293,11 @@ mod tests {
 
     #[test]
     fn parallel_calls_stay_with_all_their_results() {
-        let calls: Vec<Block> =
-            ["p", "q"].map(|id| Block::ToolUse(ToolUse::new(id, "tool", None, None))).into();
         let transcript = [
             Message::user("u"),
             call("a"),
             result("a"),
-            Message::Assistant { blocks: calls.into(), usage: None },
+            calls(&["p", "q"]),
             result("q"),
             Message::user("folded"),
             result("p"),
@@ -512,12 +311,22 @@ mod tests {
 
     #[test]
     fn an_open_call_of_the_newest_turn_is_found() {
+        let found = |transcript: &[Message]| {
+            open_exchange(transcript).map(|OpenExchange { start, astray }| (start, astray))
+        };
         let mut transcript = one_user_session(2);
-        assert_eq!(open_exchange(&transcript), None);
+        assert_eq!(found(&transcript), None);
         transcript.push(call("open"));
-        assert_eq!(open_exchange(&transcript), Some(5));
+        assert_eq!(found(&transcript), Some((5, vec![])));
+        transcript.extend([result("c0"), result("open"), result("open")]);
+        assert_eq!(found(&transcript), None);
+        transcript.extend([calls(&["p", "q"]), result("p"), result("p"), result("x")]);
+        assert_eq!(found(&transcript), Some((9, vec![11, 12])));
         transcript.push(Message::user("are you there?"));
-        assert_eq!(open_exchange(&transcript), None);
+        assert_eq!(found(&transcript), None);
+        for ids in [["p", "p"], ["p", ""]] {
+            assert_eq!(found(&[Message::user("u"), calls(&ids)]), None);
+        }
     }
 
     #[test]
@@ -525,14 +334,45 @@ mod tests {
         let mut transcript = one_user_session(5);
         let fault = TailError::SegmentAnchor { message: 1 };
         assert_eq!(SegmentOutline::of(&transcript, 1).unwrap_err(), fault);
-        let outline = SegmentOutline::behind_summary(&transcript, 1).unwrap();
+        let outline = any(&transcript, 1);
         assert_eq!(outline.inside_segment(1), Some(InsideSegment { anchor: None, tail: 9 }));
         assert_eq!(outline.anchor_alone(), Some(InsideSegment { anchor: None, tail: 11 }));
-        transcript.insert(0, Message::assistant("no summary"));
-        assert!(SegmentOutline::behind_summary(&transcript, 1).is_ok());
-        assert!(SegmentOutline::behind_summary(&transcript[2..], 0).is_err());
         let only_summarized = one_user_session(1);
-        assert_eq!(SegmentOutline::behind_summary(&only_summarized, 1).unwrap().inside_segment(1), None);
+        assert_eq!(any(&only_summarized, 1).inside_segment(1), None);
+        // Nobody opened it: the model's first words are all that lies before the cut.
+        transcript.remove(0);
+        let outline = any(&transcript, 0);
+        assert_eq!(outline.between_segments(keep(9, 9_999)), 0);
+        assert_eq!(outline.inside_segment(9_999), Some(InsideSegment { anchor: None, tail: 2 }));
+        transcript.insert(0, Message::assistant("hello"));
+        transcript.insert(1, Message::user("fix the build"));
+        assert_eq!(any(&transcript, 0).between_segments(keep(9, 9_999)), 0);
+        assert_eq!(any(&transcript, 0).between_segments(keep(1, 9_999)), 1);
+    }
+
+    #[test]
+    fn no_tail_holds_what_is_damaged() {
+        let user = || Message::user("u");
+        // Abandoned in the second of four turns.
+        let transcript =
+            [user(), call("a"), result("a"), user(), call("b"), user(), call("c"), result("c"), user()];
+        let outline = any(&transcript, 0);
+        assert_eq!(outline.between_segments(keep(9, 9_999)), 0);
+        assert_eq!(outline.legal_head(0), Some(5));
+        assert_eq!(outline.legal_head(8), Some(8));
+        // In the newest one, the cut lies behind it.
+        let transcript =
+            [user(), call("a"), result("a"), call("b"), call("c"), result("c"), call("d"), result("d")];
+        let outline = any(&transcript, 0);
+        assert_eq!(outline.legal_head(0), None);
+        assert_eq!(outline.inside_segment(9_999), Some(InsideSegment { anchor: Some(0), tail: 4 }));
+        assert_eq!(outline.inside_segment(1), Some(InsideSegment { anchor: Some(0), tail: 6 }));
+        // Nothing behind it could stay.
+        let transcript = [user(), call("a"), result("a"), result("a")];
+        let outline = any(&transcript, 0);
+        assert_eq!(outline.legal_head(0), None);
+        assert_eq!(outline.inside_segment(9_999), Some(InsideSegment { anchor: Some(0), tail: 4 }));
+        assert_eq!(outline.newest_exchange_alone(), None);
     }
 
     #[test]

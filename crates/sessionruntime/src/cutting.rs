@@ -1,29 +1,40 @@
 //! Where to cut a session: the tail yields to the room there is, step by step.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use epitome_loop::{Block, KeepRecent, Message, TokenCount};
 use epitome_loopruntime::{
-    HistoryError, SegmentOutline, TailCut, Unavailable, check_retained_history, open_exchange,
+    HistoryError, OpenExchange, SegmentOutline, TailCut, Unavailable, check_retained_history, open_exchange,
 };
 
 /// The possible cuts of one conversation, its leading system messages left aside.
+///
+/// A conversation may hold what no provider takes: a call that was abandoned, a result without a call, an id that is
+/// doubled. Refused for that, it could never be compacted again. So all of that counts as head, however much the
+/// policy keeps: it is summarized, and the tail begins behind the last of it.
 pub(crate) struct Cutting<'a> {
     body: &'a [Message],
     derived_prefix: usize,
     /// From here on the newest turn waits for results; it stays whatever is cut.
     open_from: usize,
+    /// Results in it that answer none of its calls. They stay nowhere.
+    astray: Vec<usize>,
     /// Without it nothing is kept but what is open.
     tail: Option<(KeepRecent, SegmentOutline<'a>)>,
 }
 
 impl<'a> Cutting<'a> {
+    /// `superseded` are messages of the body that are kept nowhere.
     pub(crate) fn new(
         body: &'a [Message],
         derived_prefix: usize,
         keep: Option<KeepRecent>,
+        superseded: &BTreeSet<usize>,
     ) -> Result<Self, Unavailable> {
-        let open_from = open_exchange(body).unwrap_or(body.len());
+        let open = open_exchange(body);
+        let OpenExchange { start: open_from, astray } =
+            open.unwrap_or(OpenExchange { start: body.len(), astray: Vec::new() });
         let closed = body.get(..open_from).unwrap_or_default();
         if closed.len() <= derived_prefix {
             return Err(Unavailable::NothingToCompact);
@@ -31,21 +42,28 @@ impl<'a> Cutting<'a> {
         let derived_prefix = anchored_prefix(closed, derived_prefix);
         let tail = match keep {
             Some(keep) => {
-                let outline =
-                    SegmentOutline::behind_summary(closed, derived_prefix).map_err(Unavailable::Tail)?;
-                Some((keep, outline))
+                let outline = SegmentOutline::of_any(closed, derived_prefix, superseded);
+                Some((keep, outline.map_err(Unavailable::Tail)?))
             }
             None => None,
         };
-        Ok(Self { body, derived_prefix, open_from, tail })
+        Ok(Self { body, derived_prefix, open_from, astray, tail })
     }
 
-    /// The tail's size that the policy asks for, in estimated tokens.
-    pub(crate) fn wanted(&self) -> u64 {
-        self.tail.as_ref().map_or(0, |(keep, outline)| {
-            let most = keep.tokens.get();
-            outline.tokens_from(0, most).min(most)
-        })
+    /// Results behind the tail's start that are summarized all the same, by index.
+    pub(crate) fn astray(&self) -> &[usize] {
+        &self.astray
+    }
+
+    /// The most that the policy keeps, in estimated tokens.
+    pub(crate) fn most(&self) -> u64 {
+        self.tail.as_ref().map_or(0, |(keep, _)| keep.tokens.get())
+    }
+
+    /// Estimated tokens of each message, the newest first. Taking one sizes it.
+    pub(crate) fn tokens_of_newest(&self) -> impl Iterator<Item = u64> {
+        let outline = self.tail.as_ref().map(|(_, outline)| outline);
+        outline.into_iter().flat_map(|outline| (0..self.open_from).rev().map(|at| outline.tokens_of(at)))
     }
 
     /// The cut that keeps at most `budget` estimated tokens: between segments if that leaves a head and the
@@ -55,14 +73,17 @@ impl<'a> Cutting<'a> {
             return Some(TailCut::BetweenSegments { head: self.open_from });
         };
         let keep = KeepRecent { tokens: TokenCount(budget.max(1)), ..*keep };
-        let head = outline.between_segments(keep);
-        let between = (head > self.derived_prefix).then_some(TailCut::BetweenSegments { head });
-        if between.is_some() && outline.tokens_from(head, budget) <= budget {
-            return between;
-        }
-        // A tail that would hold everything is not worth a cut; a smaller one is asked for next.
-        if outline.tokens_from(self.derived_prefix, budget) <= budget {
+        let holds_all = outline.tokens_from(self.derived_prefix, budget) <= budget;
+        let by_size = outline.between_segments(keep);
+        // A tail that would hold everything, or all but what is damaged, is not worth a cut; a smaller one is asked for
+        // next.
+        if holds_all && by_size <= self.derived_prefix {
             return None;
+        }
+        let head = outline.legal_head(by_size).filter(|&head| head > self.derived_prefix);
+        let between = head.map(|head| TailCut::BetweenSegments { head });
+        if head.is_some_and(|head| outline.tokens_from(head, budget) <= budget) {
+            return between;
         }
         outline.inside_segment(budget).map(TailCut::InsideSegment).or(between)
     }

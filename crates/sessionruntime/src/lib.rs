@@ -8,6 +8,7 @@ mod fitting;
 mod hustles;
 pub mod journal;
 mod keeping;
+mod lengths;
 mod measuring;
 mod outcome;
 mod pinning;

@@ -81,9 +81,13 @@ impl Measuring {
 
     /// How many bytes the request takes in its core form.
     pub(crate) fn request_bytes(&self, messages: &[Message]) -> u64 {
+        messages.iter().map(core_json_len).fold(self.bytes_around(), u64::saturating_add)
+    }
+
+    /// How many of these are not the conversation's.
+    pub(crate) fn bytes_around(&self) -> u64 {
         let tools = self.tools.iter().map(|tool| tool.as_str().len() as u64);
-        let messages = self.front.iter().chain(messages).chain(self.back.iter());
-        tools.chain(messages.map(core_json_len)).sum()
+        tools.chain(self.front.iter().chain(self.back.iter()).map(core_json_len)).sum()
     }
 }
 

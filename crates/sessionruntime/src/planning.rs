@@ -7,15 +7,20 @@ use epitome_loop::{
     TextEstimator, TokenCount, TooLargeDetail, Usage, ValidPolicy,
 };
 use epitome_loopruntime::{ConversationSummary, Landing, TailCut, Unavailable, judge_landing, landing_level};
+use tokio::task::yield_now;
 
 use crate::cutting::{Cutting, without_opaque};
 use crate::earlier_summary::{EarlierSummary, leading_system};
 use crate::keeping::Keeping;
+use crate::lengths::Lengths;
 use crate::measuring::Measuring;
 use crate::outcome::{Compaction, RefusalReason};
 use crate::pinning::Pinned;
 use crate::room::{self, Room, Size};
 use crate::standing::Standing;
+
+/// How many estimated tokens are sized before other tasks have their turn: about a megabyte.
+const SIZED_IN_ONE_GO: u64 = 1 << 18;
 
 /// A conversation that is to be compacted.
 pub(crate) struct Planning<'a> {
@@ -104,23 +109,26 @@ impl Planning<'_> {
         let lead = leading_system(messages);
         let body = messages.get(lead..).unwrap_or_default();
         let derived_prefix = self.earlier.map_or(0, |earlier| earlier.messages);
-        let cutting = Cutting::new(body, derived_prefix, self.policy.keep_recent())
-            .map_err(RefusalReason::Unavailable)?;
         let standing = Standing::of(messages, lead, self.policy.max_summary_tokens(), self.estimator);
+        let superseded = standing.superseded.iter().filter_map(|at| at.checked_sub(lead)).collect();
+        let cutting = Cutting::new(body, derived_prefix, self.policy.keep_recent(), &superseded)
+            .map_err(RefusalReason::Unavailable)?;
         let pinned = Pinned::of(messages, lead, derived_prefix, self.pinned)?;
-        let keeping = Keeping { messages, lead, standing, pinned };
+        let astray = cutting.astray().iter().map(|at| lead + at).collect();
+        let lengths = Lengths::new(messages);
+        let keeping = Keeping { messages, lead, standing, pinned, astray, lengths: &lengths };
         let cut = self.choose_cut(&cutting, &keeping).await?;
         let kept = keeping.kept(Some(cut));
         let in_body = kept.iter().filter_map(|at| at.checked_sub(lead));
         cutting.check_kept(in_body).map_err(RefusalReason::TailInvalid)?;
 
-        let head = keeping.to_summarize(lead..lead + cut.tail_start());
+        let head = keeping.to_summarize(cut);
         if !keeping.replaces_any(&head, lead + derived_prefix) {
             return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
         }
         let max_bytes = self.policy.max_request_bytes().map(|limit| {
             // Half of what is left: in a request, markup takes more bytes than in a text.
-            let left = limit.saturating_sub(self.measuring.request_bytes(&keeping.messages_at(&kept)));
+            let left = limit.saturating_sub(self.bytes_kept(&kept, &keeping));
             usize::try_from(left / 2).unwrap_or(usize::MAX)
         });
         let (input, previous) = self.input(head, lead + derived_prefix)?;
@@ -173,16 +181,19 @@ impl Planning<'_> {
         let limit = self.room(BasisPoints::FULL_SCALE);
         let target = self.room(landing_level(self.policy.trigger()));
         let fixed = self.size_kept(None, keeping).await?;
-        let mut budget = cutting.wanted();
-        let mut fitting = None;
+        let mut budget = self.wanted(cutting).await;
+        let (mut fitting, mut tried) = (None, None);
         // A pass that could fold nothing but what the policy keeps would only wear the earlier summary down.
         if self.earlier.is_some() && cutting.cut(budget).is_none() {
             let landed = Room { summary_tokens: 0, ..target };
-            if landed.holds(self.size(self.messages.to_vec()).await?) {
+            let everything: Vec<usize> = (0..self.messages.len()).collect();
+            if landed.holds(self.size(&everything, keeping).await?) {
                 return Err(RefusalReason::Unavailable(Unavailable::NothingToCompact));
             }
         }
         loop {
+            // A large session takes its time; deadlines and interrupts have theirs in between.
+            yield_now().await;
             let Some(cut) = cutting.cut(budget) else {
                 // The tail holds everything: it yields until something is left to summarize.
                 if budget <= 1 {
@@ -191,7 +202,11 @@ impl Planning<'_> {
                 budget /= 2;
                 continue;
             };
-            let tail = self.size_kept(Some(cut), keeping).await?;
+            let tail = match tried {
+                Some((before, tail)) if before == cut => tail,
+                _ => self.size_kept(Some(cut), keeping).await?,
+            };
+            tried = Some((cut, tail));
             if target.holds(tail) {
                 return Ok(cut);
             }
@@ -255,18 +270,42 @@ impl Planning<'_> {
         })
     }
 
+    /// The tail's size that the policy asks for, in estimated tokens. Sizes the messages of that tail.
+    async fn wanted(&self, cutting: &Cutting<'_>) -> u64 {
+        let most = cutting.most();
+        let (mut sum, mut in_one_go) = (0_u64, 0_u64);
+        for tokens in cutting.tokens_of_newest() {
+            sum = sum.saturating_add(tokens);
+            if sum > most {
+                break;
+            }
+            in_one_go = in_one_go.saturating_add(tokens);
+            if in_one_go > SIZED_IN_ONE_GO {
+                in_one_go = 0;
+                yield_now().await;
+            }
+        }
+        sum.min(most)
+    }
+
     /// Measures the request without what a cut summarizes, and without a summary; without a cut, everything
     /// but the conversation.
     async fn size_kept(&self, cut: Option<TailCut>, keeping: &Keeping<'_>) -> Result<Size, RefusalReason> {
-        self.size(keeping.messages_at(&keeping.kept(cut))).await
+        self.size(&keeping.kept(cut), keeping).await
     }
 
     /// Measures the request with these messages.
-    async fn size(&self, messages: Vec<Message>) -> Result<Size, RefusalReason> {
-        let bytes = self.policy.max_request_bytes().map_or(0, |_| self.measuring.request_bytes(&messages));
+    async fn size(&self, kept: &[usize], keeping: &Keeping<'_>) -> Result<Size, RefusalReason> {
+        let bytes = self.policy.max_request_bytes().map_or(0, |_| self.bytes_kept(kept, keeping));
+        let messages = keeping.messages_at(kept);
         let measured =
             self.measuring.measure(messages.into()).await.map_err(RefusalReason::ContextCountFailed)?;
         Ok(Size { tokens: measured.input_tokens.get(), bytes })
+    }
+
+    /// How many bytes the request with these messages takes.
+    fn bytes_kept(&self, kept: &[usize], keeping: &Keeping<'_>) -> u64 {
+        self.measuring.bytes_around().saturating_add(keeping.bytes_at(kept))
     }
 
     /// The room up to a level.

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod compact_damaged;
 mod compact_once;
+mod compaction_scene;
 // Looks into /proc to see who is dead.
 #[cfg(target_os = "linux")]
 mod hustle_command;
