@@ -7,6 +7,7 @@
 //! reason, and the session goes on. `docs/hustles.md` tells it to users.
 
 mod admission;
+mod at_large;
 mod command;
 mod contained;
 mod controller;
@@ -20,6 +21,7 @@ mod run;
 mod worker;
 
 pub use admission::{AdmissionError, HustleInput, HustleRequest, SummaryTask};
+pub use at_large::HustleFaultChange;
 pub use command::{
     CommandError, CommandListener, CommandReport, CommandSettings, CommandWorker, ExitVerdict, StderrExcerpt,
     exit_verdict,

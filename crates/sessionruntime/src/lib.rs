@@ -29,10 +29,10 @@ pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit
 pub use hustles::{
     AdmissionError, AuditFailed, CommandError, CommandListener, CommandReport, CommandSettings,
     CommandWorker, EndSignal, ExitVerdict, FailedRun, FinalizationFailed, HustleAudit, HustleController,
-    HustleEvent, HustleFault, HustleFinalizer, HustleInput, HustleOutcome, HustleRecord, HustleRequest,
-    HustleRun, HustleSetupError, HustleSummary, HustleValidator, HustleValue, HustleWorker, InputForm,
-    RegisteredHustle, StderrExcerpt, StopStyle, SummarizerWorker, SummaryTask, WorkAnswer, WorkFailure,
-    WorkInput, WorkOrder, WorkStage, WorkerTraits, exit_verdict,
+    HustleEvent, HustleFault, HustleFaultChange, HustleFinalizer, HustleInput, HustleOutcome, HustleRecord,
+    HustleRequest, HustleRun, HustleSetupError, HustleSummary, HustleValidator, HustleValue, HustleWorker,
+    InputForm, RegisteredHustle, StderrExcerpt, StopStyle, SummarizerWorker, SummaryTask, WorkAnswer,
+    WorkFailure, WorkInput, WorkOrder, WorkStage, WorkerTraits, exit_verdict,
 };
 pub use outcome::{Compaction, CountFailure, Outcome, Refusal, RefusalReason};
 pub use provider_compaction::is_provider_compaction;

@@ -172,6 +172,7 @@ impl RefusalReason {
             Self::Unavailable(Unavailable::NothingToCompact) => Some("nothing_to_compact"),
             Self::Unavailable(Unavailable::Tail(fault)) => Some(fault.as_str()),
             Self::Unavailable(Unavailable::Projection(_)) => Some("projection_invalid"),
+            Self::ContextCountFailed(CountFailure::TimedOut) => Some(TIMED_OUT),
             Self::Input(_) => Some("input_invalid"),
             Self::TailInvalid(_) => Some("tail_invalid"),
             Self::PinInvalid { .. } => Some("pin_invalid"),
@@ -183,6 +184,9 @@ impl RefusalReason {
         }
     }
 }
+
+/// The finer cause of what ran out of time.
+pub(crate) const TIMED_OUT: &str = "timed_out";
 
 /// A count that cannot be trusted or was not had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

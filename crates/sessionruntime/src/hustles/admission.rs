@@ -62,7 +62,7 @@ pub struct SummaryTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AdmissionError {
-    /// A worker did not stop when it had to ([`super::HustleFault`]).
+    /// A worker did not stop when it had to ([`super::HustleFault`]). It may be over the next time.
     #[error("the hustle controller is poisoned and admits nothing")]
     Poisoned,
     /// The session ends.

@@ -3,15 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use epitome_loop::{HustleDefinition, HustleLimits, HustleName, Participation};
+use epitome_loop::{AttemptId, HustleDefinition, HustleLimits, HustleName, Participation};
 use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
 use super::admission::prepare;
+use super::at_large::AtLarge;
+use super::contained::{AbortOnDrop, contained_call, forget_panic};
 use super::lane::{Entry, Lane, Ticket};
 use super::run::{OwnedRun, supervise};
-use super::{AdmissionError, HustleAudit, HustleRequest, HustleRun, HustleWorker, WorkerTraits};
+use super::{
+    AdmissionError, HustleAudit, HustleFaultChange, HustleRequest, HustleRun, HustleWorker, WorkerTraits,
+};
 
 /// A hustle with what does its work.
 #[derive(Clone)]
@@ -34,12 +38,12 @@ pub enum HustleSetupError {
     },
 }
 
-/// Why a controller admits nothing any more although nobody closed it.
+/// Why a controller admits nothing although nobody closed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error)]
 #[non_exhaustive]
 pub enum HustleFault {
-    /// A worker was told to stop and did not, within the drain time of the lanes. It may still be at work, so
-    /// nothing that it could disturb is started.
+    /// A worker was told to stop and did not, within the drain time of the lanes. It is still at work, so nothing that
+    /// it could disturb is started until it has come back.
     #[error("a worker did not stop within the drain time")]
     WorkerIgnoredTheEnd,
 }
@@ -73,7 +77,7 @@ struct Hustle {
 
 struct State {
     is_closed: bool,
-    fault: Option<HustleFault>,
+    at_large: AtLarge,
     next_ticket: Ticket,
     blocking: Lane<oneshot::Sender<()>>,
     background: Lane<oneshot::Sender<()>>,
@@ -86,7 +90,7 @@ struct State {
 pub(super) enum RunEnd {
     /// Nobody does.
     None,
-    /// The controller is poisoned: what waits is not started any more.
+    /// The controller is poisoned: what waits is not started.
     NotStarted,
     /// It is canceled, wherever it is.
     Canceled,
@@ -113,7 +117,7 @@ impl HustleController {
         }
         let state = State {
             is_closed: false,
-            fault: None,
+            at_large: AtLarge::default(),
             next_ticket: 0,
             blocking: Lane::new(limits.lane(Participation::Blocking)),
             background: Lane::new(limits.lane(Participation::Background)),
@@ -182,10 +186,17 @@ impl HustleController {
         Ok(handle)
     }
 
-    /// Why nothing is admitted any more, if a worker is to blame for it.
+    /// Why nothing is admitted, if a worker is to blame for it. It lasts as long as the worker is at work; for good, if
+    /// the controller is closed meanwhile.
     #[must_use]
     pub fn fault(&self) -> Option<HustleFault> {
-        self.shared.lock().fault
+        self.shared.lock().at_large.fault()
+    }
+
+    /// The newest fault, also when it is over.
+    #[must_use]
+    pub fn last_fault(&self) -> Option<HustleFault> {
+        self.shared.lock().at_large.last_fault()
     }
 
     /// How many runs are owned: admitted and not yet finalized.
@@ -217,23 +228,65 @@ impl Shared {
         let mut state = self.lock();
         state.is_closed = true;
         state.end_all(RunEnd::Canceled);
+        state.at_large.abort_all();
     }
 
-    /// A worker is out of control: nothing new is admitted, nothing that waits is started.
-    pub(super) fn poison(&self, fault: HustleFault) {
-        let mut state = self.lock();
-        state.fault.get_or_insert(fault);
-        state.end_all(RunEnd::NotStarted);
+    /// A worker is out of control: nothing new is admitted and nothing that waits is started until it has ended.
+    pub(super) fn poison<T: Send + 'static>(
+        self: &Arc<Self>,
+        run: AttemptId,
+        fault: HustleFault,
+        worker: AbortOnDrop<T>,
+    ) {
+        let number = {
+            let mut state = self.lock();
+            let number = state.at_large.enter(fault, worker.0.abort_handle());
+            state.end_all(RunEnd::NotStarted);
+            if state.is_closed {
+                state.at_large.abort_all();
+            }
+            number
+        };
+        self.tell(HustleFaultChange { run, fault, is_so: true });
+        let shared = Arc::downgrade(self);
+        self.runtime.spawn(async move {
+            let mut worker = worker;
+            // Nobody waits for what it comes to.
+            if let Err(error) = (&mut worker.0).await {
+                forget_panic(error);
+            }
+            if let Some(shared) = shared.upgrade() {
+                shared.is_back(number, HustleFaultChange { run, fault, is_so: false });
+            }
+        });
+    }
+
+    /// A worker has ended after all. One that the closing let go may have left something at work, and nothing is
+    /// admitted then anyway.
+    fn is_back(&self, number: u64, change: HustleFaultChange) {
+        {
+            let mut state = self.lock();
+            if state.is_closed {
+                return;
+            }
+            state.at_large.leave(number);
+        }
+        self.tell(change);
+    }
+
+    fn tell(&self, change: HustleFaultChange) {
+        // What the host does with it must not end the lanes.
+        let _panicked = contained_call(|| self.audit.fault_changed(change));
     }
 
     pub(super) fn is_poisoned(&self) -> bool {
-        self.lock().fault.is_some()
+        self.lock().at_large.fault().is_some()
     }
 }
 
 impl State {
     fn admits_at_all(&self) -> Result<(), AdmissionError> {
-        match (self.fault, self.is_closed) {
+        match (self.at_large.fault(), self.is_closed) {
             (Some(_), _) => Err(AdmissionError::Poisoned),
             (None, true) => Err(AdmissionError::Closed),
             (None, false) => Ok(()),

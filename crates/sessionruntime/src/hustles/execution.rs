@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use epitome_loop::{
-    Cause, CauseKind, HustleDefinition, HustleReason, HustleStage, RetryDecision, RetryQuestion, RunFailure,
-    decide_retry, retry_correction,
+    AttemptId, Cause, CauseKind, HustleDefinition, HustleReason, HustleStage, RetryDecision, RetryQuestion,
+    RunFailure, decide_retry, retry_correction,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -23,6 +23,7 @@ use super::{
 /// A run that is being worked on.
 pub(super) struct Execution<'a> {
     pub(super) shared: &'a Arc<Shared>,
+    pub(super) run: AttemptId,
     pub(super) definition: &'a HustleDefinition,
     pub(super) worker: &'a Arc<dyn HustleWorker>,
     pub(super) stop: StopStyle,
@@ -41,7 +42,7 @@ enum TryEnd {
 }
 
 impl Execution<'_> {
-    pub(super) async fn run(mut self) -> Worked {
+    pub(super) async fn work(mut self) -> Worked {
         let begin = Instant::now();
         // A timeout beyond the end of the clock's range is none.
         let deadline = begin.checked_add(self.definition.timeout());
@@ -125,7 +126,7 @@ impl Execution<'_> {
         match timeout(self.shared.limits.worker_drain_timeout(), &mut task.0).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) => forget_panic(error),
-            Err(_) => self.shared.poison(HustleFault::WorkerIgnoredTheEnd),
+            Err(_) => self.shared.poison(self.run, HustleFault::WorkerIgnoredTheEnd, task),
         }
         TryEnd::Ended(failure(HustleStage::Inference, reason, cause))
     }

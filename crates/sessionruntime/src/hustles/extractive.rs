@@ -17,7 +17,8 @@ use super::{
 ///
 /// It gets the request unprojected. It works on a thread for blocking work, because a summarizer without a model
 /// computes: the session's tasks go on meanwhile. What computes cannot be taken off its thread, so a run that
-/// has ended waits for it, and a summarizer that goes on beyond the drain time poisons the controller.
+/// has ended waits for it, and a summarizer that goes on beyond the drain time poisons the controller until it has
+/// come back.
 #[derive(Clone)]
 pub struct SummarizerWorker {
     summarizer: Arc<dyn Summarizer>,

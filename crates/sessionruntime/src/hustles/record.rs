@@ -7,6 +7,8 @@ use epitome_loop::{
 };
 use thiserror::Error;
 
+use super::HustleFaultChange;
+
 /// One record of a run. Nothing of its input or output is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HustleRecord {
@@ -100,6 +102,10 @@ pub trait HustleAudit: Send + Sync {
     /// # Errors
     /// [`AuditFailed`] when it is certain that it was not written.
     async fn record(&self, record: HustleRecord) -> Result<(), AuditFailed>;
+
+    /// A worker is at work behind the end of its run and poisons the controller, or has come back: told once each, in
+    /// this order. It is nothing that a run's records hold, because the run is over by then. Must not wait.
+    fn fault_changed(&self, _change: HustleFaultChange) {}
 }
 
 /// A failure without more words for it.

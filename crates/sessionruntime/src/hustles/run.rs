@@ -155,6 +155,7 @@ impl OwnedRun {
     async fn work(&mut self) -> Worked {
         let execution = Execution {
             shared: &self.place.shared,
+            run: self.run,
             definition: &self.definition,
             worker: &self.worker,
             stop: self.stop,
@@ -162,7 +163,7 @@ impl OwnedRun {
             validator: self.validator.as_deref(),
             wanted_end: &mut self.wanted_end,
         };
-        execution.run().await
+        execution.work().await
     }
 
     /// Closes the run with a record. A completed run whose record cannot be written has failed; if it is certain

@@ -19,7 +19,8 @@ pub enum InputForm {
 pub enum StopStyle {
     /// Its future is dropped. Right for everything that waits for a network.
     Dropped,
-    /// It watches [`WorkOrder::end`] and comes back by itself, because it has something to put in order.
+    /// It watches [`WorkOrder::end`] and comes back by itself, because it has something to put in order. It is dropped
+    /// only when the controller closes and the drain time is over.
     Watches,
 }
 
@@ -117,7 +118,8 @@ impl WorkStage {
 ///
 /// A run calls it once, and a second time where the hustle's retry policy allows it. It may panic: that ends
 /// the run and nothing else. It must be gone within the drain time after its run has ended, in the way that its
-/// [`StopStyle`] says; a worker that blocks its thread beyond that poisons the controller.
+/// [`StopStyle`] says; a worker that goes on beyond that poisons the controller for as long as it does. What it has
+/// begun elsewhere, on a thread of its own for example, it must wait for: it counts as gone when this future is.
 #[async_trait]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot work for a hustle",

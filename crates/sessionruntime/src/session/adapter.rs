@@ -19,7 +19,7 @@ use crate::journal::{
     Acknowledged, AttemptStart, EncodedRecord, JournalError, JournalRecord, RecordBody, Restored,
     SessionState, WaiterOutcome, encode_record, restore,
 };
-use crate::{AuditFailed, HustleAudit, HustleRecord, is_provider_compaction};
+use crate::{AuditFailed, HustleAudit, HustleFaultChange, HustleRecord, is_provider_compaction};
 
 /// The adapter of one session.
 pub(super) struct SessionAdapter(pub(super) Arc<Shared>);
@@ -320,5 +320,21 @@ impl HustleAudit for Audit {
             live.feed.tell(live.state.last(), || SessionEvent::Hustle(record));
         }
         Ok(())
+    }
+
+    fn fault_changed(&self, change: HustleFaultChange) {
+        if let Some(shared) = self.0.upgrade() {
+            let HustleFaultChange { run, fault, is_so } = change;
+            tracing::warn!(
+                target: "epitome::session",
+                session = %shared.session(),
+                run = %run,
+                fault = %fault,
+                is_so,
+                "hustle fault"
+            );
+            let live = &mut *shared.live();
+            live.feed.tell(live.state.last(), || SessionEvent::HustleFault(change));
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_loop::{
-    AttemptId, BasisPoints, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason,
-    RequestFingerprint, SharedText,
+    AttemptId, BasisPoints, CauseKind, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason,
+    RequestFingerprint, RunFailure, SharedText,
 };
 use epitome_loopruntime::decision::{Replacement, Waiter};
 
@@ -16,12 +16,13 @@ use super::report::CompactionReport;
 use crate::hustles::AdmissionError;
 use crate::journal::{Committed, StableName};
 use crate::measuring::Measuring;
-use crate::outcome::{Compaction, CountFailure, RefusalReason};
+use crate::outcome::{Compaction, CountFailure, RefusalReason, TIMED_OUT};
 use crate::planning::{MadeSummary, Plan, Planning};
 use crate::recording::{CommitTerms, committed_record};
 use crate::{
     FinalizationFailed, HustleAudit, HustleController, HustleFinalizer, HustleInput, HustleOutcome,
     HustleRequest, HustleSummary, HustleValue, RegisteredHustle, SummaryTask, compaction_rejection,
+    translate_failure,
 };
 
 /// What is kept for an attempt while it runs.
@@ -214,9 +215,7 @@ async fn try_to_summarize(
         Ok(HustleValue::Summary(summary)) => *summary,
         Ok(HustleValue::Bytes(_)) => return Err(refused(RejectionReason::Internal, None)),
         Err(failure) => {
-            let detail = failure.cause.as_ref().and_then(crate::translate_failure);
-            let detail = detail.map_or(failure.stage.as_str(), |invalid| invalid.reason.as_str());
-            return Err(refused(compaction_rejection(&failure), Some(detail)));
+            return Err(refused(compaction_rejection(&failure), Some(failure_detail(&failure))));
         }
     };
     let made = MadeSummary {
@@ -339,6 +338,16 @@ impl HustleFinalizer for AwaitedByTheLoop {
     }
 }
 
+/// The finer cause of a run that failed: what was wrong with the summary, that time ran out, or how far it came.
+fn failure_detail(failure: &RunFailure) -> &'static str {
+    let cause = failure.cause.as_ref();
+    if let Some(invalid) = cause.and_then(translate_failure) {
+        return invalid.reason.as_str();
+    }
+    let is_late = cause.is_some_and(|cause| cause.iter().any(|kind| kind == CauseKind::Deadline));
+    if is_late { TIMED_OUT } else { failure.stage.as_str() }
+}
+
 fn refused(reason: RejectionReason, detail: Option<&'static str>) -> AttemptRefused {
     AttemptRefused { reason, detail: detail.and_then(|name| StableName::new(name).ok()) }
 }
@@ -356,12 +365,12 @@ impl From<RefusalReason> for AttemptRefused {
 impl From<AdmissionError> for AttemptRefused {
     fn from(error: AdmissionError) -> Self {
         let (reason, detail) = match error {
-            AdmissionError::Poisoned => (RejectionReason::Unavailable, "lanes_poisoned"),
             AdmissionError::Closed => (RejectionReason::ShuttingDown, "lanes_closed"),
             AdmissionError::UnknownDefinition => (RejectionReason::Unavailable, "unknown_hustle"),
             AdmissionError::InvalidInput => (RejectionReason::Unavailable, "input_invalid"),
             AdmissionError::InputTooLarge { .. } => (RejectionReason::Unavailable, "input_too_large"),
-            // It may have room the next time.
+            // The worker may have come back the next time, and the lane have room.
+            AdmissionError::Poisoned => (RejectionReason::ExecutionFailed, "lanes_poisoned"),
             AdmissionError::Full => (RejectionReason::ExecutionFailed, "lane_full"),
         };
         refused(reason, Some(detail))

@@ -7,8 +7,8 @@ use epitome_loopruntime::decision::Decision;
 use tokio::sync::broadcast;
 
 use super::subscription::LEAST_KEPT;
-use crate::HustleRecord;
 use crate::journal::{JournalRecord, Sequence};
+use crate::{HustleFaultChange, HustleRecord};
 
 /// Something happened in a session.
 #[derive(Clone, Debug)]
@@ -34,6 +34,8 @@ pub enum SessionEvent {
     Decided(Decision),
     /// What the hustle that summarizes is at.
     Hustle(HustleRecord),
+    /// A worker went on behind the end of its run, so that no summary can be made, or has come back.
+    HustleFault(HustleFaultChange),
 }
 
 /// An event on its way.

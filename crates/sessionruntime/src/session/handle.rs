@@ -113,7 +113,7 @@ impl Session {
         self.agent_loop.decision_trace().await.map_err(|DriverClosed| self.shared.end())
     }
 
-    /// Why no summary can be made any more although the session goes on, if a worker is to blame.
+    /// Why no summary can be made although the session goes on, if a worker is to blame: for as long as it is at work.
     #[must_use]
     pub fn fault(&self) -> Option<HustleFault> {
         self.shared.live().lanes.as_ref()?.fault()
