@@ -20,6 +20,7 @@ mod session_edges;
 mod session_laws;
 mod session_live;
 mod session_random;
+mod session_recovers;
 mod summary_corpus;
 mod summary_laws;
 mod wire_document;

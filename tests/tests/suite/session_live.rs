@@ -150,7 +150,7 @@ async fn a_refused_compaction_changes_nothing_and_says_why() {
     for (act, reason, detail) in [
         (WorkAct::Fails, RejectionReason::ExecutionFailed, "inference"),
         (WorkAct::Panics, RejectionReason::ExecutionFailed, "inference"),
-        (WorkAct::Hangs, RejectionReason::Canceled, "inference"),
+        (WorkAct::Hangs, RejectionReason::Canceled, "timed_out"),
         (WorkAct::Says(invalid), RejectionReason::InvalidSummary, "xml_structure"),
         (WorkAct::Says(too_long), RejectionReason::InvalidSummary, "token_limit"),
         (WorkAct::Says(String::new()), RejectionReason::InvalidSummary, "output_shape"),

@@ -1,5 +1,7 @@
 //! One compaction from end to end, with a scripted counter and scripted summaries.
 
+use std::task::{Context, Poll, Waker};
+
 use epitome_loop::*;
 use epitome_loopruntime::{InsideSegment, Landing, TailCut, Unavailable};
 use epitome_sessionruntime::*;
@@ -315,4 +317,34 @@ fn a_summary_that_the_model_acknowledged_may_be_followed_by_more_of_its_words() 
     let (done, asked) = setup.compacted();
     assert!(done.replaced.starts_with(&[0, 1]), "{:?}", done.replaced);
     assert_eq!(asked.transcript[0], Message::user("what an earlier compaction left"));
+}
+
+/// Whoever runs it has other things to do as well, and need not be a runtime.
+#[test]
+fn a_large_session_lets_others_have_their_turn_and_needs_no_runtime() {
+    let mut setup = Setup::new(talk(10), 1_000_000);
+    // Eight messages of a megabyte, all of which the policy would keep.
+    let large = (0..8).map(|_| Message::user("x".repeat(1 << 20)));
+    setup.session.messages = setup.session.messages.iter().cloned().chain(large).collect();
+    setup.policy.keep_recent = Some(KeepRecent { segments: 100, tokens: TokenCount(10_000_000) });
+    let policy = setup.policy.clone().validate(Some(CountQuality::HeuristicEstimate)).unwrap();
+    let ports = setup.ports();
+    let mut compacting = std::pin::pin!(compact_once(&setup.session, &policy, &ports));
+    let mut context = Context::from_waker(Waker::noop());
+    let mut waits = 0;
+    let outcome = loop {
+        match compacting.as_mut().poll(&mut context) {
+            Poll::Ready(outcome) => break outcome,
+            Poll::Pending => waits += 1,
+        }
+    };
+    assert!(matches!(outcome, Outcome::Compacted(_)), "{outcome:?}");
+    assert!(waits >= 8, "{waits}");
+}
+
+#[test]
+fn a_count_that_ran_out_of_time_says_so() {
+    let refused = |failure| RefusalReason::ContextCountFailed(failure).detail();
+    assert_eq!(refused(CountFailure::TimedOut), Some("timed_out"));
+    assert_eq!(refused(CountFailure::OtherModel), None);
 }

@@ -100,14 +100,18 @@ impl Setup {
         }
     }
 
-    pub(crate) fn run(self) -> (Outcome, Option<SummaryRequest>) {
-        let policy = self.policy.validate(Some(CountQuality::HeuristicEstimate)).unwrap();
-        let scripted = Arc::new(Scripted { answer: self.answer, asked: Mutex::default() });
-        let ports = Ports {
+    pub(crate) fn ports(&self) -> Ports {
+        Ports {
             counter: Arc::new(Counter { quality: self.quality }),
             estimator: Arc::new(|text: &str| TokenCount(text.len() as u64 / 4)),
-            summarizer: scripted.clone(),
-        };
+            summarizer: Arc::new(Scripted { answer: self.answer.clone(), asked: Mutex::default() }),
+        }
+    }
+
+    pub(crate) fn run(self) -> (Outcome, Option<SummaryRequest>) {
+        let policy = self.policy.validate(Some(CountQuality::HeuristicEstimate)).unwrap();
+        let scripted = Arc::new(Scripted { answer: self.answer.clone(), asked: Mutex::default() });
+        let ports = Ports { summarizer: scripted.clone(), ..self.ports() };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let outcome = runtime.block_on(compact_once(&self.session, &policy, &ports));
         let asked = scripted.asked.lock().unwrap().take();

@@ -10,7 +10,7 @@ use epitome_loop::{
     TranscriptError,
 };
 use epitome_sessionruntime::{
-    AdmissionError, HustleOutcome, HustleValue, SummarizerWorker, SummaryTask, translate_failure,
+    AdmissionError, HustleFault, HustleOutcome, HustleValue, SummarizerWorker, SummaryTask, translate_failure,
 };
 
 use super::hustle_scene::*;
@@ -119,7 +119,8 @@ fn a_summarizer_that_computes_on_is_waited_for_and_poisons_when_it_does_not_end(
         runtime.block_on(async {
             let (desk, records) = (Desk::new(Manner::Works), Arc::new(Records::working()));
             let computes = move |_: &SummaryRequest| {
-                begun.send(()).unwrap();
+                // Heard once.
+                let _ = begun.send(());
                 // Returns when the test lets go of the other end.
                 let _ = held.lock().unwrap().recv();
                 Ok(draft())
@@ -147,7 +148,16 @@ fn a_summarizer_that_computes_on_is_waited_for_and_poisons_when_it_does_not_end(
             assert_eq!(words(&run.outcome().await.result), "inference canceled");
             assert_eq!(controller.fault().is_none(), ends_in_time);
             assert_eq!(desk.runs(), [1]);
+            let Some(release) = release else { return };
+            let again = || compaction("h", task(input(1, [Message::user("u")])), &desk);
+            assert_eq!(controller.submit(again()).unwrap_err(), AdmissionError::Poisoned);
+            // It comes back after all: nothing is left that it could disturb.
             drop(release);
+            recovered(&controller).await;
+            assert_eq!(controller.last_fault(), Some(HustleFault::WorkerIgnoredTheEnd));
+            assert_eq!(words(&controller.submit(again()).unwrap().outcome().await.result), "ok");
+            assert_eq!(desk.runs(), [1, 1]);
+            assert_eq!(*records.faults.lock().unwrap(), [(1, true), (1, false)]);
         });
     }
 }

@@ -498,7 +498,8 @@ fn a_worker_that_blocks_its_thread_poisons_and_the_process_stays_up() {
     runtime.block_on(async {
         let (desk, records) = (Desk::new(Works), Arc::new(Records::working()));
         let blocks = scripted(move |_| {
-            begun.send(()).unwrap();
+            // Heard once.
+            let _ = begun.send(());
             // Returns when the test lets go of the other end.
             let _ = held.lock().unwrap().recv();
             Box::pin(async { answers(*b"late") })
@@ -512,7 +513,92 @@ fn a_worker_that_blocks_its_thread_poisons_and_the_process_stays_up() {
         assert_eq!(controller.fault(), Some(HustleFault::WorkerIgnoredTheEnd));
         assert_eq!(desk.runs(), [1]);
         drop(release);
+        recovered(&controller).await;
+        assert_eq!(
+            words(&controller.submit(request(2, "h", b"x", &desk)).unwrap().outcome().await.result),
+            "ok"
+        );
     });
+}
+
+/// Each worker that went on counts, and one that panics at last has come back as well.
+#[test]
+fn a_controller_admits_again_when_the_last_worker_has_come_back() {
+    paused().block_on(async {
+        let (desk, records) = (Desk::new(Works), Arc::new(Records::working()));
+        let goes_on = |seconds, panics: bool| {
+            let traits = WorkerTraits { input: InputForm::Wire, stop: StopStyle::Watches };
+            let script = move |_| -> Work {
+                Box::pin(async move {
+                    tokio::time::sleep(Duration::from_secs(seconds)).await;
+                    assert!(!panics, "canary-7291");
+                    answers(*b"late")
+                })
+            };
+            Arc::new(Scripted { traits, script })
+        };
+        let hustles =
+            [hustle(settings("ten"), goes_on(10, true)), hustle(settings("twenty"), goes_on(20, false))];
+        let controller = controller(limits((2, 4), (1, 0)), hustles, &records);
+        let begun = tokio::time::Instant::now();
+        let runs = [(1, "ten"), (2, "twenty")]
+            .map(|(number, name)| controller.submit(request(number, name, b"x", &desk)).unwrap());
+        let waiting = controller.submit(request(3, "ten", b"x", &desk)).unwrap();
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        runs.iter().for_each(epitome_sessionruntime::HustleRun::cancel);
+        for run in runs {
+            assert_eq!(words(&run.outcome().await.result), "inference canceled");
+        }
+        assert_eq!(words(&waiting.outcome().await.result), "queue rejected");
+        tokio::time::sleep_until(begun + Duration::from_secs(15)).await;
+        let refused = controller.submit(request(4, "ten", b"x", &desk)).unwrap_err();
+        assert_eq!(refused, AdmissionError::Poisoned, "one has come back, and the other one has not");
+        tokio::time::sleep_until(begun + Duration::from_secs(21)).await;
+        assert_eq!(controller.fault(), None);
+        assert_eq!(controller.last_fault(), Some(HustleFault::WorkerIgnoredTheEnd));
+        let again = controller.submit(request(5, "twenty", b"x", &desk)).unwrap();
+        assert_eq!(words(&again.outcome().await.result), "ok");
+        assert_eq!(desk.runs().len(), 4, "each run was finalized once");
+        let mut faults = records.faults.lock().unwrap().clone();
+        assert_eq!(faults.split_off(2), [(1, false), (2, false)]);
+        faults.sort_unstable();
+        assert_eq!(faults, [(1, true), (2, true)]);
+    });
+}
+
+/// A worker that waits for ever is let go when the controller closes, whichever comes first.
+#[test]
+fn closing_leaves_no_worker_behind() {
+    for closes_first in [true, false] {
+        paused().block_on(async {
+            let (desk, records) = (Desk::new(Works), Arc::new(Records::working()));
+            let alive = Arc::new(());
+            let held = Arc::clone(&alive);
+            let traits = WorkerTraits { input: InputForm::Wire, stop: StopStyle::Watches };
+            let script = move |_| -> Work {
+                let held = Arc::clone(&held);
+                Box::pin(async move {
+                    let _held = held;
+                    std::future::pending().await
+                })
+            };
+            let hustles = [hustle(settings("h"), Arc::new(Scripted { traits, script }))];
+            let controller = controller(limits((1, 0), (1, 0)), hustles, &records);
+            let run = controller.submit(request(1, "h", b"x", &desk)).unwrap();
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if !closes_first {
+                run.cancel();
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                assert_eq!(controller.fault(), Some(HustleFault::WorkerIgnoredTheEnd));
+                assert_eq!(Arc::strong_count(&alive), 3, "it may still have something to put in order");
+            }
+            controller.close().await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert_eq!(Arc::strong_count(&alive), 2);
+            assert_eq!(controller.fault(), Some(HustleFault::WorkerIgnoredTheEnd));
+            assert_eq!(words(&run.outcome().await.result), "inference canceled");
+        });
+    }
 }
 
 #[test]

@@ -12,9 +12,10 @@ use epitome_loop::{
     ModelKey, ModelSource, Participation, RequestFingerprint, RetryPolicy, RunFailure, TokenCount,
 };
 use epitome_sessionruntime::{
-    AuditFailed, FinalizationFailed, HustleAudit, HustleController, HustleEvent, HustleFinalizer,
-    HustleInput, HustleOutcome, HustleRecord, HustleRequest, HustleValue, HustleWorker, InputForm,
-    RegisteredHustle, StopStyle, SummaryTask, WorkAnswer, WorkFailure, WorkOrder, WorkerTraits,
+    AuditFailed, FinalizationFailed, HustleAudit, HustleController, HustleEvent, HustleFault,
+    HustleFaultChange, HustleFinalizer, HustleInput, HustleOutcome, HustleRecord, HustleRequest, HustleValue,
+    HustleWorker, InputForm, RegisteredHustle, StopStyle, SummaryTask, WorkAnswer, WorkFailure, WorkOrder,
+    WorkerTraits,
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -82,12 +83,19 @@ pub(crate) struct Records {
     pub(crate) on_started: Manner,
     pub(crate) on_completed: Manner,
     pub(crate) on_failed: Manner,
+    /// Changes of a fault: the first byte of the run, and whether it is so from now on.
+    pub(crate) faults: Mutex<Vec<(u8, bool)>>,
 }
 
 impl Records {
     pub(crate) fn working() -> Self {
-        let kept = Mutex::default();
-        Self { kept, on_started: Manner::Works, on_completed: Manner::Works, on_failed: Manner::Works }
+        Self {
+            kept: Mutex::default(),
+            on_started: Manner::Works,
+            on_completed: Manner::Works,
+            on_failed: Manner::Works,
+            faults: Mutex::default(),
+        }
     }
 
     pub(crate) fn words(&self) -> Vec<String> {
@@ -110,6 +118,13 @@ impl HustleAudit for Records {
         // What was asked for is kept even where it is refused: a test sees every call.
         self.kept.lock().unwrap().push(word);
         manner.act(AuditFailed).await
+    }
+
+    fn fault_changed(&self, change: HustleFaultChange) {
+        self.faults.lock().unwrap().push((change.run.as_bytes()[0], change.is_so));
+        // Whatever the host does with it, the lanes go on.
+        assert_eq!(change.fault, HustleFault::WorkerIgnoredTheEnd);
+        panic!("canary-7291");
     }
 }
 
@@ -227,6 +242,13 @@ pub(crate) fn words(result: &Result<HustleValue, RunFailure>) -> String {
     match result {
         Ok(_) => "ok".to_owned(),
         Err(failure) => format!("{} {}", failure.stage.as_str(), failure.reason.as_str()),
+    }
+}
+
+/// Returns when no worker is at large any more.
+pub(crate) async fn recovered(controller: &HustleController) {
+    while controller.fault().is_some() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 
