@@ -4,15 +4,19 @@
 //! Another thread reads, and a third one works the log into the file. None knows a runtime; whoever asks awaits an
 //! answer.
 
+mod change;
 mod checkpoint;
 mod fault;
 mod file;
 mod group;
+mod known;
+mod media;
 mod read;
 mod schema;
 mod worker;
 
 use std::path::Path;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use epitome_loop::{EventId, SessionId, SharedBytes};
@@ -23,7 +27,7 @@ use epitome_sessionruntime::journal::{
 
 use self::checkpoint::LogKeeper;
 use self::fault::fault;
-use self::group::{Job, write_group};
+use self::group::{Asked, Job, Writer, write_group};
 use self::worker::Worker;
 
 pub use self::schema::SCHEMA_VERSION;
@@ -31,22 +35,37 @@ pub use self::schema::SCHEMA_VERSION;
 /// A journal in an SQLite file. Records are durable when [`Journal::append`] returns: the log was synced to the disk
 /// (WAL, `synchronous=FULL`). Several processes may hold the file; a session has one writer among all of them.
 ///
+/// Another process may hold the file for a while: whoever wants to write waits for up to [`SqliteJournal::PATIENCE`],
+/// and is refused then ([`JournalError::Busy`]).
+///
 /// The file, and its folder if that is made, can be read by its owner alone. Dropping the journal waits until what was
 /// asked for is written.
 #[derive(Debug)]
 pub struct SqliteJournal {
     /// `None` when the file was opened for reading.
-    writer: Option<Worker<Job>>,
+    writer: Option<Worker<Asked>>,
     reader: Worker<read::Job>,
 }
 
 impl SqliteJournal {
+    /// For so long a journal waits to write unless said otherwise: 25 seconds, less than a session gives its journal.
+    pub const PATIENCE: Duration = Duration::from_secs(25);
+
     /// Opens the journal in this file, and makes it if there is none. This blocks for as long as the disk takes.
     ///
     /// # Errors
     /// [`JournalError::NewerSchema`] and [`JournalError::NotAJournal`] for a file that is not for this software, which
     /// stays as it is; other errors when the file cannot be made, opened or brought up to date.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
+        Self::open_with_patience(path, Self::PATIENCE)
+    }
+
+    /// As [`SqliteJournal::open`]. What is to be written waits for so long, and at most a second more, for another
+    /// process to let go of the file; dropping the journal may wait as long.
+    ///
+    /// # Errors
+    /// As [`SqliteJournal::open`].
+    pub fn open_with_patience(path: &Path, patience: Duration) -> Result<Self, JournalError> {
         file::make_private(path)?;
         let mut write = file::connect(path).map_err(fault)?;
         schema::bring_up_to_date(&mut write)?;
@@ -54,7 +73,7 @@ impl SqliteJournal {
         let reader = start_reader(path)?;
         let help = file::connect(path).map_err(fault)?;
         file::for_writing(&help).map_err(fault)?;
-        let writer = group::Writer::new(write, LogKeeper::start(help)?);
+        let writer = Writer::new(write, LogKeeper::start(help)?, patience)?;
         Ok(Self { writer: Some(Worker::start("epitome-journal-writer", writer, write_group)?), reader })
     }
 
@@ -76,7 +95,7 @@ impl SqliteJournal {
         Ok(Self { writer: None, reader: start_reader(path)? })
     }
 
-    fn writer(&self) -> Result<&Worker<Job>, JournalError> {
+    fn writer(&self) -> Result<&Worker<Asked>, JournalError> {
         self.writer.as_ref().ok_or(JournalError::ReadOnly)
     }
 
@@ -99,7 +118,10 @@ fn start_reader(path: &Path) -> Result<Worker<read::Job>, JournalError> {
 #[async_trait]
 impl Journal for SqliteJournal {
     async fn open(&self, session: SessionId) -> Result<WriterLease, JournalError> {
-        self.writer()?.ask(|reply| Job::Open { session, reply }).await
+        let writer = self.writer()?;
+        // Every record is looked for, beside the writer, so that nobody else is kept waiting.
+        self.reader.read(move |connection| known::check(connection, session)).await?;
+        writer.ask(|reply| Asked::now(Job::Open { session, reply })).await
     }
 
     async fn append(
@@ -108,7 +130,7 @@ impl Journal for SqliteJournal {
         records: Vec<EncodedRecord>,
     ) -> Result<Vec<Acknowledged>, JournalError> {
         let lease = *lease;
-        self.writer()?.ask(|reply| Job::Append { lease, records, reply }).await
+        self.writer()?.ask(|reply| Asked::now(Job::Append { lease, records, reply })).await
     }
 
     async fn read(&self, session: SessionId, from: Sequence, limit: PageLimit) -> Result<Page, JournalError> {
@@ -136,6 +158,6 @@ impl Journal for SqliteJournal {
     }
 
     async fn purge(&self, session: SessionId) -> Result<Purged, JournalError> {
-        self.writer()?.ask(|reply| Job::Purge { session, reply }).await
+        self.writer()?.ask(|reply| Asked::now(Job::Purge { session, reply })).await
     }
 }

@@ -8,6 +8,7 @@ mod blob;
 mod codec;
 mod error;
 mod memory;
+mod message_search;
 mod port;
 mod record;
 mod restore;
@@ -22,6 +23,7 @@ pub use codec::{
 };
 pub use error::JournalError;
 pub use memory::MemoryJournal;
+pub use message_search::read_messages;
 pub use port::{
     Acknowledged, Checksum, EncodedRecord, Journal, MAX_PAGE_BYTES, Page, PageLimit, Purged, Sequence,
     SessionEntry, StoredRecord, WriterLease, checksum,

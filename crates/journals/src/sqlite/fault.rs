@@ -21,7 +21,17 @@ pub(super) fn fault(error: Error) -> JournalError {
     }
 }
 
+/// What SQLite says when a transaction is to become durable, and it is not known whether it did. None of it is a
+/// refusal.
+pub(super) fn in_doubt(error: Error) -> JournalError {
+    let code = error.sqlite_error().map_or(1, |failure| failure.extended_code);
+    match fault(error) {
+        known if known.is_refusal() => JournalError::Store { code },
+        unknown => unknown,
+    }
+}
+
 /// Whether everything in a transaction is in doubt, and not only the one thing that was tried.
 pub(super) fn spoils_the_group(error: JournalError) -> bool {
-    !error.is_refusal() || error == JournalError::NotAJournal
+    !error.is_refusal() || matches!(error, JournalError::NotAJournal | JournalError::Busy)
 }

@@ -8,8 +8,9 @@ use std::time::Duration;
 use epitome_sessionruntime::journal::JournalError;
 use rusqlite::{Connection, OpenFlags};
 
-/// Another process may hold the file for this long.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Another process may hold the file for this long when it is opened or read. Readers wait only for whoever mends the
+/// log.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Makes the file if there is none, for its owner alone; SQLite makes its companions like it. A folder that is there
 /// stays as it is.
@@ -53,7 +54,9 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
-    connection.set_prepared_statement_cache_capacity(32);
+    connection.set_prepared_statement_cache_capacity(64);
+    // A page that contradicts itself is damaged, and is not read as if it were shorter.
+    connection.pragma_update(None, "cell_size_check", "ON")?;
     Ok(connection)
 }
 

@@ -1,5 +1,6 @@
 //! Reading. Each question is answered from one view of the file.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::Receiver;
 
 use epitome_loop::{EventId, SessionId, SharedBytes};
@@ -9,20 +10,13 @@ use epitome_sessionruntime::journal::{
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::fault::fault;
+use super::known;
 
 /// Something to be read.
 pub(super) type Job = Box<dyn FnOnce(&Connection) + Send>;
 
 pub(super) fn answer(connection: &mut Connection, job: Job, _: &Receiver<Job>) {
     job(connection);
-}
-
-fn key(connection: &Connection, session: SessionId) -> Result<i64, JournalError> {
-    connection
-        .prepare_cached("SELECT key FROM sessions WHERE id = ?1")
-        .and_then(|mut statement| statement.query_row([session.as_bytes()], |row| row.get(0)).optional())
-        .map_err(fault)?
-        .ok_or(JournalError::UnknownSession)
 }
 
 pub(super) fn page(
@@ -33,26 +27,41 @@ pub(super) fn page(
 ) -> Result<Page, JournalError> {
     let limit = limit.within_bounds();
     let view = connection.unchecked_transaction().map_err(fault)?;
-    let key = key(&view, session)?;
-    let from = i64::try_from(from).unwrap_or(i64::MAX);
+    let known = known::require(&view, session)?;
+    let place = i64::try_from(from).unwrap_or(i64::MAX);
     let mut statement = view
         .prepare_cached(
-            "SELECT sequence, id, checksum, body FROM records WHERE session = ?1 AND sequence >= ?2
+            "SELECT sequence, id, checksum, body FROM records NOT INDEXED WHERE session = ?1 AND sequence >= ?2
              ORDER BY sequence",
         )
         .map_err(fault)?;
-    let mut rows = statement.query(params![key, from]).map_err(fault)?;
+    let mut rows = statement.query(params![known.key, place]).map_err(fault)?;
     let mut page = Page { records: Vec::new(), next: None };
-    let mut bytes = 0;
+    let (mut bytes, mut before) = (0, 0);
     while let Some(row) = rows.next().map_err(fault)? {
         let record = record(row).map_err(fault)?;
+        // A page of the file that is its own neighbour would be read for ever.
+        if record.sequence <= before {
+            return Err(JournalError::NotAJournal);
+        }
+        before = record.sequence;
         bytes += record.body.len();
         let is_full = bytes > limit.bytes || page.records.len() >= limit.records as usize;
-        if is_full && !page.records.is_empty() {
-            page.next = Some(record.sequence);
-            break;
+        let is_beyond = record.sequence > known.last;
+        match page.records.is_empty() {
+            true if is_beyond => return Err(known.incomplete(&view)),
+            false if is_full || is_beyond => {
+                page.next = Some(record.sequence);
+                return Ok(page);
+            }
+            _ => page.records.push(record),
         }
-        page.records.push(record);
+    }
+    // Nothing more is there. What should be there is asked for next, and missed then: all that can be had is given first.
+    match page.records.last() {
+        Some(end) if end.sequence < known.last => page.next = Some(end.sequence + 1),
+        None if from <= known.last && known.last > 0 => return Err(known.incomplete(&view)),
+        _ => {}
     }
     Ok(page)
 }
@@ -67,7 +76,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
 }
 
 /// A column of so many bytes.
-fn bytes<const N: usize>(row: &Row<'_>, column: usize) -> rusqlite::Result<[u8; N]> {
+pub(super) fn bytes<const N: usize>(row: &Row<'_>, column: usize) -> rusqlite::Result<[u8; N]> {
     let value = row.get_ref(column)?;
     let found = value.as_blob().ok().and_then(|bytes| <[u8; N]>::try_from(bytes).ok());
     found.ok_or_else(|| rusqlite::Error::InvalidColumnType(column, String::new(), value.data_type()))
@@ -79,13 +88,8 @@ pub(super) fn find(
     id: EventId,
 ) -> Result<Option<Sequence>, JournalError> {
     let view = connection.unchecked_transaction().map_err(fault)?;
-    let key = key(&view, session)?;
-    view.prepare_cached("SELECT sequence FROM records WHERE session = ?1 AND id = ?2")
-        .and_then(|mut statement| {
-            statement.query_row(params![key, id.as_bytes()], |row| row.get::<_, i64>(0)).optional()
-        })
-        .map(|found| found.map(i64::unsigned_abs))
-        .map_err(fault)
+    let found = known::require(&view, session)?.record(&view, id, |_| ())?;
+    Ok(found.map(|(sequence, ())| sequence))
 }
 
 pub(super) fn blobs(
@@ -94,7 +98,7 @@ pub(super) fn blobs(
     digests: &[BlobDigest],
 ) -> Result<Vec<SharedBytes>, JournalError> {
     let view = connection.unchecked_transaction().map_err(fault)?;
-    let key = key(&view, session)?;
+    let key = known::require(&view, session)?.key;
     let mut statement = view
         .prepare_cached(
             "SELECT bytes FROM blob_references JOIN blobs USING (digest)
@@ -108,26 +112,33 @@ pub(super) fn blobs(
     digests.iter().map(&mut read).collect()
 }
 
+/// A session that one of the two trees has lost is listed: whoever reads it is told.
 pub(super) fn sessions(
     connection: &Connection,
     behind: Option<SessionId>,
     most: u32,
 ) -> Result<Vec<SessionEntry>, JournalError> {
-    let mut statement = connection
-        .prepare_cached(
-            "SELECT id, (SELECT max(sequence) FROM records WHERE session = key) FROM sessions
-             WHERE ?1 IS NULL OR id > ?1 ORDER BY id LIMIT ?2",
-        )
-        .map_err(fault)?;
-    let entry = |row: &Row<'_>| {
-        Ok(SessionEntry {
-            session: SessionId::from_bytes(bytes(row, 0)?),
-            last: row.get::<_, Option<i64>>(1)?.unwrap_or(0).unsigned_abs(),
-        })
-    };
-    let behind = behind.as_ref().map(|behind| behind.as_bytes().as_slice());
-    let rows = statement.query_map(params![behind, most], entry).map_err(fault)?;
-    rows.collect::<rusqlite::Result<_>>().map_err(fault)
+    let view = connection.unchecked_transaction().map_err(fault)?;
+    let before = behind.as_ref().map(SessionId::as_bytes);
+    let mut found = BTreeMap::new();
+    for query in [
+        "SELECT id, 0 FROM writers WHERE ?1 IS NULL OR id > ?1 ORDER BY id LIMIT ?2",
+        "SELECT id, last FROM lengths WHERE ?1 IS NULL OR id > ?1 ORDER BY id LIMIT ?2",
+    ] {
+        let mut statement = view.prepare_cached(query).map_err(fault)?;
+        let behind = before.map(|behind| behind.as_slice());
+        let entry = |row: &Row<'_>| Ok((bytes(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs()));
+        let rows = statement.query_map(params![behind, most], entry).map_err(fault)?;
+        for row in rows {
+            let (session, last) = row.map_err(fault)?;
+            // Whoever lists goes on behind the last one, so a tree that is out of order must not lead back.
+            if before.is_none_or(|before| session > *before) {
+                found.insert(session, last);
+            }
+        }
+    }
+    let entry = |(session, last)| SessionEntry { session: SessionId::from_bytes(session), last };
+    Ok(found.into_iter().map(entry).take(most as usize).collect())
 }
 
 /// How many faults SQLite finds; it says `ok` when there are none.

@@ -40,6 +40,16 @@ pub(super) const STEPS: &[&str] = &[
          PRIMARY KEY (session, digest)
      ) STRICT, WITHOUT ROWID;
      CREATE INDEX blob_references_by_digest ON blob_references (digest);",
+    // 3: how far each session goes, in a tree of its own, so that neither a session nor its end is lost unnoticed. The
+    // other table gets another name: a process that knows version 2 alone would write on and not count.
+    "ALTER TABLE sessions RENAME TO writers;
+     CREATE TABLE lengths (
+         id BLOB NOT NULL PRIMARY KEY,
+         key INTEGER NOT NULL,
+         last INTEGER NOT NULL
+     ) STRICT, WITHOUT ROWID;
+     INSERT INTO lengths
+         SELECT id, key, coalesce((SELECT max(sequence) FROM records WHERE session = writers.key), 0) FROM writers;",
 ];
 
 /// The version of the tables.
@@ -64,6 +74,21 @@ pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Journa
     }
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(fault)?;
     transaction.commit().map_err(fault)
+}
+
+/// Whether a file that was brought up to date still has this version: another process may have gone further since.
+pub(super) fn require_current(inside: &Connection) -> Result<(), JournalError> {
+    let version: i64 = inside
+        .prepare_cached("SELECT version FROM schema_version")
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+        .map_err(fault)?;
+    match u64::try_from(version) {
+        Ok(SCHEMA_VERSION) => Ok(()),
+        Ok(found) if found > SCHEMA_VERSION => {
+            Err(JournalError::NewerSchema { found, known: SCHEMA_VERSION })
+        }
+        _ => Err(JournalError::NotAJournal),
+    }
 }
 
 /// The version of a file; 0 of an empty one.

@@ -33,6 +33,17 @@ pub enum JournalError {
     /// A record refers to media that are not there.
     #[error("media that a record refers to are not there")]
     MissingBlob,
+    /// Not all records of the session are there, or more than it had: part of the store is lost. What can still be read
+    /// can be read from the start on; nothing is written to such a session.
+    #[error(
+        "the session should have {recorded} records, and {found} are found: part of the store is damaged"
+    )]
+    Incomplete {
+        /// So many were written, as the store knows it.
+        recorded: u64,
+        /// So many are found.
+        found: u64,
+    },
     /// The store was written by a newer version of this software.
     #[error("the store has version {found}, and this software knows up to {known}")]
     NewerSchema {
@@ -47,7 +58,7 @@ pub enum JournalError {
     /// The store was opened for reading. Nothing was written.
     #[error("the store was opened for reading")]
     ReadOnly,
-    /// Another process kept the store locked for too long.
+    /// Another process kept the store locked for too long. Nothing was written.
     #[error("the store is locked by somebody else")]
     Busy,
     /// The store is full.
@@ -81,11 +92,13 @@ impl JournalError {
             | Self::SequenceOverflow
             | Self::UnknownSession
             | Self::MissingBlob
+            | Self::Incomplete { .. }
+            | Self::Busy
             | Self::NewerSchema { .. }
             | Self::NotAJournal
             | Self::ReadOnly
             | Self::File { .. } => true,
-            Self::Busy | Self::Full | Self::Store { .. } | Self::Closed => false,
+            Self::Full | Self::Store { .. } | Self::Closed => false,
         }
     }
 }

@@ -8,8 +8,8 @@ use thiserror::Error;
 
 use super::codec::decode_without_media;
 use super::{
-    BlobDigest, CodecError, CodecFault, Journal, JournalError, JournalRecord, LiveContext, MessageRange,
-    PageLimit, RecordBody, ReplayError, Sequence, SessionState, StoredRecord, decode_record,
+    BlobDigest, Checksum, CodecError, CodecFault, Journal, JournalError, JournalRecord, LiveContext,
+    MessageRange, PageLimit, RecordBody, ReplayError, Sequence, SessionState, StoredRecord, decode_record,
 };
 
 /// A session as its journal leaves it.
@@ -20,6 +20,8 @@ pub struct Restored {
     pub state: SessionState,
     /// Every message that was ever appended, by number.
     pub messages: Vec<Message>,
+    /// The last record that was read, so that it is known whether the same session goes on.
+    newest: Option<(Sequence, Checksum)>,
 }
 
 /// A session cannot be restored.
@@ -67,32 +69,9 @@ pub async fn restore_through(
     trigger: Trigger,
     last: Sequence,
 ) -> Result<Restored, RestoreError> {
-    let mut restored = Restored { state: SessionState::new(trigger), messages: Vec::new() };
-    let mut page = journal.read(session, 1, PAGE).await?;
-    loop {
-        let next = page.next.filter(|from| *from <= last);
-        let mut ahead = next.map(|from| journal.read(session, from, PAGE));
-        // The journal reads the next page while this one is added up.
-        let mut early = None;
-        if let Some(ahead) = &mut ahead {
-            early = match std::future::poll_fn(|context| Poll::Ready(ahead.as_mut().poll(context))).await {
-                Poll::Ready(read) => Some(read),
-                Poll::Pending => None,
-            };
-        }
-        for stored in page.records.iter().filter(|stored| stored.sequence <= last) {
-            let record = read_record(journal, session, stored).await?;
-            restored.state = restored.state.apply(stored.sequence, &record)?;
-            if let RecordBody::Appended { messages, .. } = record.body {
-                restored.messages.extend(messages.iter().cloned());
-            }
-        }
-        page = match (early, ahead) {
-            (Some(read), _) => read?,
-            (None, Some(ahead)) => ahead.await?,
-            (None, None) => return Ok(restored),
-        };
-    }
+    let mut restored = Restored::new(trigger);
+    restored.add(journal, session, last).await?;
+    Ok(restored)
 }
 
 /// Reads a record and the media that its messages refer to. The file of an import is not read: it is empty.
@@ -128,6 +107,87 @@ pub(super) async fn whole_blobs(
 }
 
 impl Restored {
+    /// A session without records, under a policy with this trigger: what [`Restored::catch_up`] begins with when there
+    /// was no such session.
+    #[must_use]
+    pub fn new(trigger: Trigger) -> Self {
+        Self { state: SessionState::new(trigger), messages: Vec::new(), newest: None }
+    }
+
+    /// Takes in what was written to the journal since. So a session can be restored while somebody else still writes to
+    /// it, then be opened for writing, and be caught up with what came in between; of what was read before, only the
+    /// last record is looked at again.
+    ///
+    /// # Errors
+    /// [`RestoreError`], and then this is what it was; [`JournalError::UnknownSession`] also when the session was purged
+    /// since and has begun anew.
+    pub async fn catch_up(&mut self, journal: &dyn Journal, session: SessionId) -> Result<(), RestoreError> {
+        let (state, known, newest) = (self.state.clone(), self.messages.len(), self.newest);
+        let caught_up = self.add(journal, session, Sequence::MAX).await;
+        if caught_up.is_err() {
+            (self.state, self.newest) = (state, newest);
+            self.messages.truncate(known);
+        }
+        caught_up
+    }
+
+    /// Adds up the records behind those that are known, up to this place.
+    async fn add(
+        &mut self,
+        journal: &dyn Journal,
+        session: SessionId,
+        last: Sequence,
+    ) -> Result<(), RestoreError> {
+        let from = self.newest.map_or(1, |(sequence, _)| sequence);
+        let mut page = journal.read(session, from, PAGE).await?;
+        if let Some(newest) = self.newest {
+            let there = page.records.first().map(|stored| (stored.sequence, stored.checksum));
+            if there != Some(newest) {
+                return Err(JournalError::UnknownSession.into());
+            }
+        }
+        loop {
+            let next = page.next.filter(|from| *from <= last);
+            let mut ahead = next.map(|from| journal.read(session, from, PAGE));
+            // The journal reads the next page while this one is added up.
+            let mut early = None;
+            if let Some(ahead) = &mut ahead {
+                early = match std::future::poll_fn(|context| Poll::Ready(ahead.as_mut().poll(context))).await
+                {
+                    Poll::Ready(read) => Some(read),
+                    Poll::Pending => None,
+                };
+            }
+            for stored in page.records.iter().filter(|stored| stored.sequence <= last) {
+                if self.newest.is_none_or(|(newest, _)| newest < stored.sequence) {
+                    let record = read_record(journal, session, stored).await?;
+                    self.take_in(stored.sequence, record)?;
+                    self.newest = Some((stored.sequence, stored.checksum));
+                }
+            }
+            page = match (early, ahead) {
+                (Some(read), _) => read?,
+                (None, Some(ahead)) => ahead.await?,
+                (None, None) => return Ok(()),
+            };
+        }
+    }
+
+    /// What whoever holds this wrote and took in himself is in the state already, and maybe not among the messages.
+    fn take_in(&mut self, sequence: Sequence, record: JournalRecord) -> Result<(), ReplayError> {
+        if sequence > self.state.last() {
+            let state = std::mem::replace(&mut self.state, SessionState::new(Trigger::Manual));
+            self.state = state.apply(sequence, &record)?;
+        }
+        match record.body {
+            RecordBody::Appended { first, messages } if first == self.messages.len() as u64 => {
+                self.messages.extend(messages.iter().cloned());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
     /// The messages of these numbers, in order.
     pub fn messages_in<'a>(&'a self, ranges: &'a [MessageRange]) -> impl Iterator<Item = &'a Message> {
         ranges.iter().flat_map(|range| {

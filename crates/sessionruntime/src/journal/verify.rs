@@ -44,6 +44,14 @@ pub enum FindingKind {
     /// Records are missing in front of it; so many.
     #[error("{0} records are missing in front of it")]
     Gap(u64),
+    /// The session should go on here and does not, or goes on beyond its end: part of the store is lost.
+    #[error("the session should have {recorded} records, and {found} are found")]
+    Incomplete {
+        /// So many were written, as the store knows it.
+        recorded: u64,
+        /// So many are found.
+        found: u64,
+    },
     /// It cannot be read.
     #[error("{0}")]
     Unreadable(CodecFault),
@@ -81,7 +89,15 @@ pub async fn verify_session(journal: &dyn Journal, session: SessionId) -> Result
     let mut state = Some(SessionState::new(Trigger::Manual));
     let (mut next, mut expected) = (Some(1), 1);
     while let Some(from) = next {
-        let page = journal.read(session, from, PageLimit::default()).await?;
+        let page = match journal.read(session, from, PageLimit::default()).await {
+            Ok(page) => page,
+            // Everything that can be read was looked at before.
+            Err(JournalError::Incomplete { recorded, found }) => {
+                report.note(expected, FindingKind::Incomplete { recorded, found });
+                return Ok(report);
+            }
+            Err(error) => return Err(error),
+        };
         for stored in &page.records {
             let StoredRecord { sequence, body, .. } = stored;
             if *sequence != expected {
