@@ -8,6 +8,8 @@ pub mod conformance;
 #[cfg(feature = "suites")]
 pub mod crash_workload;
 #[cfg(feature = "suites")]
+mod damage;
+#[cfg(feature = "suites")]
 pub mod driven;
 #[cfg(feature = "suites")]
 pub mod evidence;
@@ -31,6 +33,8 @@ mod vectors;
 mod wire_cases;
 mod wire_laws;
 
+#[cfg(feature = "suites")]
+pub use damage::{AfterDamage, DamageError, DamagedJournal};
 #[cfg(feature = "suites")]
 pub use faulty_journal::{AppendFault, FaultyJournal, INJECTED};
 #[cfg(feature = "suites")]

@@ -1,4 +1,4 @@
-//! Kills a writer at random instants, and cuts its log at every byte.
+//! Kills a writer at random instants, cuts its log at every byte, and flips bits of its file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,6 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use super::program::{cargo, must_run};
 use super::{EvidenceError, Places, Verdict};
 use crate::crash_workload::{SESSIONS, TRIGGER, append_around, append_of, record, session};
+use crate::damage::{AfterDamage, DamagedJournal};
 
 const KILLS: usize = 300;
 /// So many kills happen to one journal, which is longer each time.
@@ -29,6 +30,11 @@ const BYTES: usize = 6_000;
 /// The size of messages and summaries in the log that is cut, and how many records it has.
 const CUT_BYTES: usize = 200;
 const CUT_RECORDS: u64 = 13;
+/// A page of the file, and where its tree has its shape: there every bit is flipped.
+const PAGE: usize = 4_096;
+const HEAD: usize = 48;
+/// Of the other bytes each of so many has one bit flipped.
+const STRIDE: usize = 7;
 
 /// What was found after the kills.
 #[derive(Default)]
@@ -53,6 +59,7 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
     let writer = std::env::current_exe().map_err(data)?.with_file_name("crash_writer");
     let found = kill(&writer, out)?;
     let cuts = cut_everywhere(out)?;
+    let flips = flip_bits(out)?;
     let Found { kills, acknowledged, lost, half_applied, gaps, not_acknowledged, written_twice, .. } = found;
     let holds = lost == 0
         && half_applied == 0
@@ -63,12 +70,14 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
         && acknowledged > 0
         && not_acknowledged > 0
         && cuts.wrong == 0
-        && cuts.prefixes > 1;
+        && cuts.prefixes > 1
+        && flips.wrong == 0
+        && flips.refused > 0;
     let line = format!(
         "{kills} kills, {acknowledged} records acknowledged, {lost} lost, {half_applied} compactions half applied, \
          {gaps} gaps, {not_acknowledged} durable without an answer of which {written_twice} were written twice; log \
-         cut at {} places, {} wrong",
-        cuts.places, cuts.wrong
+         cut at {} places, {} wrong; {} bits of the file flipped, {} refused, {} restored as something else",
+        cuts.places, cuts.wrong, flips.flips, flips.refused, flips.wrong
     );
     Ok(Verdict { holds, line })
 }
@@ -283,4 +292,47 @@ fn opens_to(runtime: &Runtime, path: &Path) -> Option<u64> {
         Err(RestoreError::Journal(JournalError::UnknownSession)) => Some(0),
         Err(_) => None,
     }
+}
+
+/// What flipped bits showed.
+#[derive(Default)]
+struct Flips {
+    flips: usize,
+    refused: usize,
+    wrong: usize,
+}
+
+/// Flips bits of a journal's file, one at a time: every bit at the head of each page, and some of all others.
+fn flip_bits(out: &mut dyn Write) -> Result<Flips, EvidenceError> {
+    let journal = DamagedJournal::new().map_err(data)?;
+    let mut flips = Flips::default();
+    for at in 0..journal.file().len() {
+        let bits = match at {
+            _ if at % PAGE < HEAD => 0..8,
+            // Each time another bit.
+            _ if at.is_multiple_of(STRIDE) => (at / STRIDE % 8) as u32..(at / STRIDE % 8) as u32 + 1,
+            _ => 0..0,
+        };
+        for bit in bits {
+            flips.flips += 1;
+            match journal.flip(at, bit).map_err(data)? {
+                AfterDamage::Whole => {}
+                AfterDamage::Refused => flips.refused += 1,
+                AfterDamage::Wrong(what) => {
+                    flips.wrong += 1;
+                    writeln!(out, "byte {at} bit {bit}: {what}")?;
+                }
+            }
+        }
+    }
+    writeln!(
+        out,
+        "{} bits of a file of {} bytes, flipped one at a time: {} times an error said so, {} times something else was \
+         restored or acknowledged; the other times nothing was lost",
+        flips.flips,
+        journal.file().len(),
+        flips.refused,
+        flips.wrong
+    )?;
+    Ok(flips)
 }

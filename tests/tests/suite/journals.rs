@@ -1,11 +1,13 @@
 //! The laws of journals, on each of them; and what SQLite adds.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use epitome_journals::{SCHEMA_VERSION, SqliteJournal};
-use epitome_loop::{EventId, SessionId};
+use epitome_loop::{EventId, SessionId, Trigger};
 use epitome_sessionruntime::journal::{
-    EncodedRecord, FindingKind, Journal, JournalError, MemoryJournal, PageLimit, verify_session,
+    Blob, EncodedRecord, FindingKind, Journal, JournalError, MemoryJournal, PageLimit, WriterLease, restore,
+    verify_session,
 };
 use epitome_tests::{AppendFault, FaultyJournal, INJECTED, JOURNAL_LAWS, wait};
 use rusqlite::Connection;
@@ -136,6 +138,101 @@ fn a_file_that_another_process_works_in_is_waited_for() {
     });
 }
 
+#[test]
+fn a_file_that_stays_locked_refuses_and_nothing_is_written() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open_with_patience(&path, Duration::from_millis(600)).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let since = Instant::now();
+    std::thread::scope(|scope| {
+        let late = scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(400));
+            (wait(journal.append(&lease, vec![record(2, "late")])), since.elapsed())
+        });
+        let first = wait(journal.append(&lease, vec![record(1, "first")]));
+        let after = since.elapsed();
+        assert_eq!(first, Err(JournalError::Busy));
+        assert!(JournalError::Busy.is_refusal());
+        assert!(after >= Duration::from_millis(600) && after < Duration::from_millis(2_500), "{after:?}");
+        // Who came later waits for as long as he may, and not for as long as those before him.
+        let (told, after) = late.join().unwrap();
+        assert_eq!(told, Err(JournalError::Busy));
+        assert!(after >= Duration::from_millis(1_000) && after < Duration::from_millis(3_500), "{after:?}");
+    });
+    // Reading goes on, and a purge and the end of the journal wait no longer than an append.
+    assert_eq!(wait(journal.read(SESSION, 1, PageLimit::default())).unwrap().records.len(), 0);
+    assert_eq!(wait(journal.purge(SESSION)), Err(JournalError::Busy));
+    other.execute_batch("COMMIT").unwrap();
+    assert_eq!(wait(journal.append(&lease, vec![record(1, "first")])).unwrap()[0].sequence, 1);
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let since = Instant::now();
+    drop(journal);
+    assert!(since.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn a_lock_of_some_seconds_is_waited_for_and_a_crowd_goes_on_behind_it() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    let other = Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    std::thread::scope(|scope| {
+        let appends: Vec<_> = (1..=8)
+            .map(|number| {
+                let (journal, lease) = (&journal, &lease);
+                scope.spawn(move || wait(journal.append(lease, vec![record(number, "r")])))
+            })
+            .collect();
+        std::thread::sleep(Duration::from_secs(6));
+        other.execute_batch("COMMIT").unwrap();
+        let mut places: Vec<_> =
+            appends.into_iter().map(|append| append.join().unwrap().unwrap()[0].sequence).collect();
+        places.sort_unstable();
+        assert_eq!(places, [1, 2, 3, 4, 5, 6, 7, 8]);
+    });
+}
+
+#[test]
+fn a_damaged_medium_is_replaced_when_it_comes_again() {
+    let (_folder, journal, by_hand, _) = three_records();
+    let good = |byte| Blob::new(vec![byte; 9_000].into());
+    let with = |number, blob: &Blob| EncodedRecord { blobs: vec![blob.clone()], ..record(number, "m") };
+    let (one, two) = (good(1), good(2));
+    let lease = wait(journal.open(SESSION)).unwrap();
+    wait(journal.append(&lease, vec![with(11, &one), with(12, &two)])).unwrap();
+    let read = |session, blob: &Blob| wait(journal.blobs(session, vec![blob.digest()]));
+    for damage in ["zeroblob(9000)", "zeroblob(2)", "x''"] {
+        by_hand
+            .execute(
+                &format!("UPDATE blobs SET bytes = {damage} WHERE digest = ?1"),
+                [one.digest().as_bytes().as_slice()],
+            )
+            .unwrap();
+        assert_ne!(read(SESSION, &one), Ok(vec![one.bytes().clone()]));
+        let number = damage.len() as u8;
+        let lease = wait(journal.open(OTHER)).unwrap();
+        wait(journal.append(&lease, vec![with(number, &one)])).unwrap();
+        for session in [SESSION, OTHER] {
+            assert_eq!(read(session, &one), Ok(vec![one.bytes().clone()]), "{damage}");
+        }
+        assert_eq!(read(SESSION, &two), Ok(vec![two.bytes().clone()]));
+    }
+    assert_eq!(wait(journal.check_file()), Ok(0));
+    // Where the name leads to another medium, neither is written over.
+    by_hand
+        .execute(
+            "UPDATE blobs SET digest = zeroblob(32) WHERE digest = ?1",
+            [two.digest().as_bytes().as_slice()],
+        )
+        .unwrap();
+    assert_eq!(read(SESSION, &two), Err(JournalError::MissingBlob));
+}
+
 #[cfg(unix)]
 #[test]
 fn files_are_for_their_owner_alone() {
@@ -181,21 +278,130 @@ fn a_newer_file_is_refused_and_an_older_one_brought_up_to_date() {
     let lease = wait(journal.open(SESSION)).unwrap();
     wait(journal.append(&lease, vec![record(1, "one")])).unwrap();
     drop(journal);
-    // As version 1 left it: without media.
+    // As version 1 left it: without media, and without the lengths of sessions.
     let by_hand = Connection::open(&path).unwrap();
     by_hand
-        .execute_batch("DROP TABLE blob_references; DROP TABLE blobs; UPDATE schema_version SET version = 1")
+        .execute_batch(
+            "DROP TABLE blob_references; DROP TABLE blobs; DROP TABLE lengths;
+             ALTER TABLE writers RENAME TO sessions; UPDATE schema_version SET version = 1",
+        )
         .unwrap();
     drop(by_hand);
+    // It may be looked at first.
+    drop(SqliteJournal::open_for_reading(&path).unwrap());
     let journal = SqliteJournal::open(&path).unwrap();
     assert_eq!(wait(journal.read(SESSION, 1, PageLimit::default())).unwrap().records.len(), 1);
+    let lease = wait(journal.open(SESSION)).unwrap();
+    assert_eq!(wait(journal.append(&lease, vec![record(2, "two")])).unwrap()[0].sequence, 2);
+    assert_eq!(wait(journal.sessions(None, 9)).unwrap()[0].last, 2);
+    // How far it goes was known from then on.
+    let by_hand = Connection::open(&path).unwrap();
+    by_hand.execute("DELETE FROM records WHERE sequence = 2", []).unwrap();
+    let lost = JournalError::Incomplete { recorded: 2, found: 1 };
+    assert_eq!(wait(journal.open(SESSION)), Err(lost));
     assert_eq!(wait(journal.purge(SESSION)).unwrap().records, 1);
-    drop(journal);
+    drop((journal, by_hand));
     let by_hand = Connection::open(&path).unwrap();
     by_hand.execute("UPDATE schema_version SET version = ?1", [SCHEMA_VERSION as i64 + 1]).unwrap();
     drop(by_hand);
     let newer = JournalError::NewerSchema { found: SCHEMA_VERSION + 1, known: SCHEMA_VERSION };
     assert_eq!(SqliteJournal::open(&path).err(), Some(newer));
+}
+
+#[test]
+fn a_file_that_became_newer_meanwhile_is_not_written() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    let by_hand = Connection::open(&path).unwrap();
+    by_hand.execute("UPDATE schema_version SET version = version + 1", []).unwrap();
+    let newer = JournalError::NewerSchema { found: SCHEMA_VERSION + 1, known: SCHEMA_VERSION };
+    assert_eq!(wait(journal.append(&lease, vec![record(1, "one")])), Err(newer));
+    assert_eq!(wait(journal.open(SESSION)), Err(newer));
+    assert_eq!(wait(journal.purge(SESSION)), Err(newer));
+    // What only version 2 knew of fails there.
+    let old = by_hand.prepare("SELECT key, token FROM sessions WHERE id = ?1");
+    assert!(old.is_err());
+}
+
+/// A journal with three records of a session, and another session beside it.
+fn three_records() -> (TempDir, SqliteJournal, Connection, WriterLease) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("journal.db");
+    let journal = SqliteJournal::open(&path).unwrap();
+    let lease = wait(journal.open(SESSION)).unwrap();
+    wait(journal.append(&lease, (1..=3).map(|number| record(number, "r")).collect())).unwrap();
+    let other = wait(journal.open(SessionId::from_bytes([4; 16]))).unwrap();
+    wait(journal.append(&other, vec![record(1, "r")])).unwrap();
+    let by_hand = Connection::open(&path).unwrap();
+    by_hand.execute_batch("PRAGMA foreign_keys = OFF").unwrap();
+    (folder, journal, by_hand, lease)
+}
+
+#[test]
+fn a_session_that_is_not_all_there_is_never_shorter() {
+    let lost = |recorded, found| JournalError::Incomplete { recorded, found };
+    for (damage, error, readable) in [
+        (
+            "DELETE FROM records WHERE sequence = 3 AND id = x'03030303030303030303030303030303'",
+            lost(3, 2),
+            2,
+        ),
+        (
+            "DELETE FROM records WHERE session = (SELECT key FROM writers WHERE id = x'03030303030303030303030303030303')",
+            lost(3, 0),
+            0,
+        ),
+        ("UPDATE lengths SET last = 2 WHERE last = 3", lost(2, 3), 2),
+        ("UPDATE lengths SET last = 9 WHERE last = 3", lost(9, 3), 3),
+        ("DELETE FROM lengths WHERE last = 3", lost(0, 3), 0),
+        ("DELETE FROM writers WHERE id = x'03030303030303030303030303030303'", lost(3, 0), 0),
+        ("UPDATE lengths SET key = key + 100 WHERE last = 3", lost(3, 0), 0),
+    ] {
+        let (_folder, journal, by_hand, lease) = three_records();
+        assert_eq!(by_hand.execute(damage, []).unwrap().min(1), 1);
+        // Whatever can be read is read, and then the error comes: never an end.
+        let (mut next, mut read) = (Some(1), 0);
+        let told = loop {
+            match wait(journal.read(SESSION, next.expect(damage), PageLimit { records: 2, bytes: 1 << 20 })) {
+                Ok(page) => (next, read) = (page.next, read + page.records.len()),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!((told, read), (error, readable), "{damage}");
+        assert!(error.is_refusal());
+        assert_eq!(wait(journal.open(SESSION)), Err(error), "{damage}");
+        assert_eq!(wait(journal.append(&lease, vec![record(4, "r")])), Err(error), "{damage}");
+        let report = wait(verify_session(&journal, SESSION)).unwrap();
+        let kinds: Vec<_> = report.findings.iter().map(|finding| finding.kind).collect();
+        let JournalError::Incomplete { recorded, found } = error else { panic!("{error}") };
+        assert!(kinds.contains(&FindingKind::Incomplete { recorded, found }), "{damage}: {kinds:?}");
+        assert!(wait(restore(&journal, SESSION, Trigger::Manual)).is_err());
+        // It is listed, and the other session is what it was.
+        let listed = wait(journal.sessions(None, 9)).unwrap();
+        assert_eq!(
+            listed.iter().map(|entry| entry.session).collect::<Vec<_>>(),
+            [SESSION, OTHER],
+            "{damage}"
+        );
+        let lease = wait(journal.open(OTHER)).unwrap();
+        assert_eq!(wait(journal.append(&lease, vec![record(2, "r")])).unwrap()[0].sequence, 2);
+    }
+}
+
+const OTHER: SessionId = SessionId::from_bytes([4; 16]);
+
+#[test]
+fn what_a_damaged_session_leaves_is_no_part_of_another() {
+    let (_folder, journal, by_hand, _) = three_records();
+    wait(journal.purge(OTHER)).unwrap();
+    // Records that nobody finds are not removed by a purge; the next session does not get them.
+    by_hand.execute("DELETE FROM writers", []).unwrap();
+    by_hand.execute("DELETE FROM lengths", []).unwrap();
+    let lease = wait(journal.open(OTHER)).unwrap();
+    assert_eq!(wait(journal.append(&lease, vec![record(1, "new")])).unwrap()[0].sequence, 1);
+    assert_eq!(wait(journal.read(OTHER, 1, PageLimit::default())).unwrap().records.len(), 1);
 }
 
 #[test]

@@ -9,6 +9,7 @@ mod crash;
 mod driver;
 mod explorer;
 mod fuzz_corpus;
+mod journal_damage;
 mod journal_records;
 mod journal_replay;
 mod journals;

@@ -55,8 +55,6 @@ pub(super) fn connect(path: &Path) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(PATIENCE)?;
     connection.set_prepared_statement_cache_capacity(64);
-    // A page that contradicts itself is damaged, and is not read as if it were shorter.
-    connection.pragma_update(None, "cell_size_check", "ON")?;
     Ok(connection)
 }
 

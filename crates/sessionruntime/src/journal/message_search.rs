@@ -76,7 +76,8 @@ impl Search<'_> {
             Some(held) if is_here(&held) => held,
             // What was asked for last ended in this record, and what is asked for now begins with the next one.
             Some(held) if held.end() == number => self.next(held, end).await?,
-            _ => self.find(number).await?,
+            Some(held) if held.end() < number => self.find(number, held.place).await?,
+            _ => self.find(number, 0).await?,
         };
         Ok(self.held.insert(held))
     }
@@ -85,10 +86,10 @@ impl Search<'_> {
         ReplayError { sequence: self.last, fault: ReplayFault::Retained }.into()
     }
 
-    /// Finds the record with a message by halving.
-    async fn find(&self, number: u64) -> Result<Held, RestoreError> {
+    /// Finds the record with a message by halving what is behind a place.
+    async fn find(&self, number: u64, behind: Sequence) -> Result<Held, RestoreError> {
         // It stands at `low` or behind it, and before `high`.
-        let (mut low, mut high) = (1, self.last.saturating_add(1));
+        let (mut low, mut high) = (behind.saturating_add(1), self.last.saturating_add(1));
         while low < high {
             let middle = low + (high - low) / 2;
             match self.look(middle, high).await? {
