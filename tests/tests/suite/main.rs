@@ -10,6 +10,7 @@ mod driver;
 mod explorer;
 mod fuzz_corpus;
 mod journal_damage;
+mod journal_messages;
 mod journal_records;
 mod journal_replay;
 mod journals;

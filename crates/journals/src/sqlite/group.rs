@@ -40,6 +40,9 @@ impl Asked {
 /// SQLite itself waits for so long for another process; then the writer looks who else waits, and for how long.
 const SLICE: Duration = Duration::from_secs(1);
 
+/// A log that somebody else works in is looked at again after so long.
+const BREATH: Duration = Duration::from_millis(2);
+
 /// A job that was done inside a transaction.
 enum Done {
     Open(Reply<WriterLease>, Result<WriterLease, JournalError>),
@@ -64,11 +67,19 @@ impl Writer {
         Ok(Self { connection, log, patience })
     }
 
-    /// The log may still hold what is gone from the file.
+    /// The log may still hold what is gone from the file. Whoever works it in at this moment, or still reads from it, is
+    /// waited for a while.
     fn empty_the_log(&self) {
-        let _ = self.connection.busy_timeout(PATIENCE);
-        let _ = self.connection.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
-        let _ = self.connection.busy_timeout(SLICE.min(self.patience));
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let emptied = self
+                .connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| Ok(row.get::<_, i64>(0)? == 0));
+            match emptied {
+                Ok(false) if Instant::now() < until => std::thread::sleep(BREATH),
+                _ => return,
+            }
+        }
     }
 }
 
