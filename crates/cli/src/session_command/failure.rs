@@ -130,6 +130,7 @@ impl JournalFailure {
                 JournalError::NotAJournal
                 | JournalError::NewerSchema { .. }
                 | JournalError::MissingBlob
+                | JournalError::Incomplete { .. }
                 | JournalError::UnknownSession => 3,
                 JournalError::StaleLease { .. } => 4,
                 _ => 5,
@@ -153,6 +154,7 @@ impl JournalFailure {
             Self::Store { error, .. } => match error {
                 JournalError::NotAJournal => "not_a_journal",
                 JournalError::NewerSchema { .. } => "newer_journal",
+                JournalError::Incomplete { .. } => "damaged",
                 JournalError::StaleLease { .. } => "stale_lease",
                 JournalError::Busy => "journal_busy",
                 _ => "journal",
@@ -176,6 +178,7 @@ fn advice(error: JournalError) -> String {
     let hint = match error {
         JournalError::NotAJournal => "; it was left as it is",
         JournalError::NewerSchema { .. } => "; it was left as it is, and a newer epitome reads it",
+        JournalError::Incomplete { .. } => "; `epitome session verify` lists all that is wrong",
         JournalError::StaleLease { .. } => {
             "; another process has opened the session for writing since, and nothing was written"
         }

@@ -77,6 +77,12 @@ fn row(journal: &JournalFile, entry: SessionEntry) -> Result<Row, Failure> {
         Err(Failure::Journal(JournalFailure::Record { sequence, fault, .. })) => {
             damaged = Some(format!("record {sequence}: {fault}"));
         }
+        Err(Failure::Journal(JournalFailure::Store {
+            error: error @ JournalError::Incomplete { .. },
+            ..
+        })) => {
+            damaged = Some(error.to_string());
+        }
         other => other?,
     }
     let opened = state.opened();

@@ -40,15 +40,16 @@ impl Past {
             return Err(JournalFailure::NoRecords { session }.into());
         }
         let record = match (moment.at, moment.record) {
-            (Some(wanted), _) => behind_compaction(journal, session, wanted)?.unwrap_or(records),
+            (Some(wanted), _) => behind_compaction(journal, session, wanted)?,
             (None, Some(wanted)) if wanted > records => {
                 return Err(JournalFailure::NoSuchRecord { session, records, wanted }.into());
             }
-            (None, Some(wanted)) => wanted,
-            (None, None) => records,
+            (None, wanted) => wanted,
         };
+        // To the end means to the end that there is, and not to one that was only told of.
+        let last = record.unwrap_or(Sequence::MAX);
         // Levels are not looked at, so any trigger will do.
-        let restored = restore_through(&**journal.journal(), session, Trigger::Manual, record);
+        let restored = restore_through(&**journal.journal(), session, Trigger::Manual, last);
         let restored = journal.wait(restored).map_err(|fault| match fault {
             RestoreError::Journal(error) => journal.failed(error),
             RestoreError::Record { sequence, fault } => {
@@ -56,7 +57,8 @@ impl Past {
             }
             fault => JournalFailure::Replay { session, fault }.into(),
         })?;
-        Ok(Self { session, restored, record, records })
+        let record = restored.state.last();
+        Ok(Self { session, restored, record, records: records.max(record) })
     }
 
     pub(crate) fn state(&self) -> &SessionState {

@@ -58,7 +58,7 @@ fn size(journal: &JournalFile, session: SessionId) -> Result<u64, Failure> {
     while let Some(from) = next {
         let page = match journal.wait(journal.journal().read(session, from, PageLimit::default())) {
             Ok(page) => page,
-            Err(JournalError::NotAJournal) => return Ok(bytes),
+            Err(JournalError::NotAJournal | JournalError::Incomplete { .. }) => return Ok(bytes),
             Err(error) => return Err(journal.failed(error)),
         };
         bytes += page.records.iter().map(|record| record.body.len() as u64).sum::<u64>();

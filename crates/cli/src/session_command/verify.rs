@@ -120,6 +120,7 @@ impl FindingReport {
             record: Some(*sequence),
             kind: match kind {
                 FindingKind::Gap(_) => "gap",
+                FindingKind::Incomplete { .. } => "incomplete",
                 FindingKind::Unreadable(CodecFault::NewerVersion { .. }) => "newer_version",
                 FindingKind::Unreadable(_) => "unreadable",
                 FindingKind::Media => "media",
