@@ -76,6 +76,14 @@ pub(super) fn append(
         insert(inside, lease.session, &known, last, record)?;
         acknowledged.push(Acknowledged { sequence: last, was_there: false });
     }
+    // What is written into a damaged page may take the place of something else in it. So everything is looked for before
+    // it is acknowledged.
+    for (record, told) in records.iter().zip(&acknowledged).filter(|(_, told)| !told.was_there) {
+        let found = known.record(inside, record.id, |body| body == record.body.as_slice())?;
+        if found != Some((told.sequence, true)) {
+            return Err(JournalError::NotAJournal);
+        }
+    }
     if last > known.last {
         // In the same transaction as the records: what is missing later is known to be missing.
         let last = i64::try_from(last).map_err(|_| JournalError::SequenceOverflow)?;

@@ -16,8 +16,8 @@ use super::event::SessionEvent;
 use super::live::{Live, Shared};
 use super::report::{AttemptReport, RejectionReport};
 use crate::journal::{
-    Acknowledged, AttemptStart, EncodedRecord, JournalError, JournalRecord, RecordBody, Restored,
-    SessionState, WaiterOutcome, encode_record, restore,
+    Acknowledged, AttemptStart, EncodedRecord, JournalError, JournalRecord, RecordBody, SessionState,
+    WaiterOutcome, encode_record, restore,
 };
 use crate::{AuditFailed, HustleAudit, HustleFaultChange, HustleRecord, is_provider_compaction};
 
@@ -200,19 +200,18 @@ impl SessionAdapter {
     /// The context that these records lead to.
     async fn rewound(&self, records: &[JournalRecord]) -> Result<Rewound, RecordFailed> {
         let trigger = self.0.live().binding.trigger();
-        let Restored { mut state, mut messages } =
+        let mut restored =
             restore(&*self.0.journal, self.0.session(), trigger).await.map_err(|_| RecordFailed)?;
-        let whole = state.clone();
+        let whole = restored.state.clone();
+        let mut state = whole.clone();
         for record in records {
             let next = state.last().saturating_add(1);
             state = state.apply(next, record).map_err(|_| RecordFailed)?;
             if let RecordBody::Appended { messages: appended, .. } = &record.body {
-                messages.extend(appended.iter().cloned());
+                restored.messages.extend(appended.iter().cloned());
             }
         }
-        let context = state.context();
-        let messages = Restored { state, messages }.context_messages(&context);
-        Ok(Rewound { messages, whole })
+        Ok(Rewound { messages: restored.context_messages(&state.context()), whole })
     }
 
     /// Takes what is durable into the live state, and tells it.
