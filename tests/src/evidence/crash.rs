@@ -32,9 +32,9 @@ const CUT_BYTES: usize = 200;
 const CUT_RECORDS: u64 = 13;
 /// A page of the file, and where its tree has its shape: there every bit is flipped.
 const PAGE: usize = 4_096;
-const HEAD: usize = 48;
+const HEAD: usize = 32;
 /// Of the other bytes each of so many has one bit flipped.
-const STRIDE: usize = 7;
+const STRIDE: usize = 11;
 
 /// What was found after the kills.
 #[derive(Default)]

@@ -9,6 +9,7 @@ use epitome_sessionruntime::journal::{JournalError, Sequence};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
 use super::fault::fault;
+use super::read::{bytes, number};
 
 /// A session of the file.
 #[derive(Clone, Copy)]
@@ -34,14 +35,14 @@ pub(super) fn look_up(connection: &Connection, session: SessionId) -> Result<Opt
     };
     let writer = pair("SELECT key, token FROM writers WHERE id = ?1")?;
     let length = pair("SELECT key, last FROM lengths WHERE id = ?1")?;
-    let number = |number: i64| u64::try_from(number).map_err(|_| JournalError::NotAJournal);
+    let whole = |number: i64| u64::try_from(number).map_err(|_| JournalError::NotAJournal);
     match (writer, length) {
         (None, None) => Ok(None),
         (Some((key, token)), Some((same, last))) if key == same => {
-            Ok(Some(Known { key, token: number(token)?, last: number(last)? }))
+            Ok(Some(Known { key, token: whole(token)?, last: whole(last)? }))
         }
         // One of the trees has lost it, or holds somebody else's key.
-        (_, Some((_, last))) => Err(JournalError::Incomplete { recorded: number(last)?, found: 0 }),
+        (_, Some((_, last))) => Err(JournalError::Incomplete { recorded: whole(last)?, found: 0 }),
         (Some((key, _)), None) => {
             Err(JournalError::Incomplete { recorded: 0, found: count(connection, key)? })
         }
@@ -91,13 +92,13 @@ impl Known {
 
     /// Whether the records end where they should.
     pub(super) fn require_end(&self, connection: &Connection) -> Result<(), JournalError> {
-        let last: Option<i64> = connection
+        let last = connection
             .prepare_cached(
                 "SELECT sequence FROM records NOT INDEXED WHERE session = ?1 ORDER BY sequence DESC LIMIT 1",
             )
-            .and_then(|mut statement| statement.query_row([self.key], |row| row.get(0)).optional())
+            .and_then(|mut statement| statement.query_row([self.key], |row| number(row, 0)).optional())
             .map_err(fault)?;
-        match last.map_or(0, i64::unsigned_abs) == self.last {
+        match last.unwrap_or(0) == self.last {
             true => Ok(()),
             false => Err(self.incomplete(connection)),
         }
@@ -141,8 +142,8 @@ impl Known {
         let mut statement = connection.prepare_cached(query).map_err(fault)?;
         let mut rows = statement.query([self.key]).map_err(fault)?;
         while let Some(row) = rows.next().map_err(fault)? {
-            let id = super::read::bytes(row, 0).map_err(fault)?;
-            each(id, row.get::<_, i64>(1).map_err(fault)?.unsigned_abs());
+            let id = bytes(row, 0).map_err(fault)?;
+            each(id, number(row, 1).map_err(fault)?);
         }
         Ok(())
     }
@@ -173,10 +174,10 @@ impl Known {
         let mut rows = statement.query(params![self.key, id.as_bytes()]).map_err(fault)?;
         let Some(row) = rows.next().map_err(fault)? else { return Err(self.incomplete(connection)) };
         let body = row.get_ref(2).map_err(fault)?.as_blob().map_err(|_| JournalError::NotAJournal)?;
-        if super::read::bytes(row, 1).map_err(fault)? != *id.as_bytes() {
+        if bytes(row, 1).map_err(fault)? != *id.as_bytes() {
             return Err(JournalError::NotAJournal);
         }
-        Ok(Some((row.get::<_, i64>(0).map_err(fault)?.unsigned_abs(), see(body))))
+        Ok(Some((number(row, 0).map_err(fault)?, see(body))))
     }
 }
 

@@ -48,9 +48,14 @@ pub(super) fn page(
         bytes += record.body.len();
         let is_full = bytes > limit.bytes || page.records.len() >= limit.records as usize;
         let is_beyond = record.sequence > known.last;
-        match page.records.is_empty() {
-            true if is_beyond => return Err(known.incomplete(&view)),
-            false if is_full || is_beyond => {
+        match page.records.last() {
+            None if is_beyond => return Err(known.incomplete(&view)),
+            // What should not be there is met again where the session should go on or have ended.
+            Some(end) if is_beyond => {
+                page.next = Some(end.sequence + 1);
+                return Ok(page);
+            }
+            Some(_) if is_full => {
                 page.next = Some(record.sequence);
                 return Ok(page);
             }
@@ -68,11 +73,17 @@ pub(super) fn page(
 
 fn record(row: &Row<'_>) -> rusqlite::Result<StoredRecord> {
     Ok(StoredRecord {
-        sequence: row.get::<_, i64>(0)?.unsigned_abs(),
+        sequence: number(row, 0)?,
         id: EventId::from_bytes(bytes(row, 1)?),
         checksum: Checksum::from_bytes(bytes(row, 2)?),
         body: row.get::<_, Vec<u8>>(3)?.into(),
     })
+}
+
+/// A column that counts.
+pub(super) fn number(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    let found = row.get::<_, i64>(column)?;
+    u64::try_from(found).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(column, found))
 }
 
 /// A column of so many bytes.
@@ -127,7 +138,7 @@ pub(super) fn sessions(
     ] {
         let mut statement = view.prepare_cached(query).map_err(fault)?;
         let behind = before.map(|behind| behind.as_slice());
-        let entry = |row: &Row<'_>| Ok((bytes(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs()));
+        let entry = |row: &Row<'_>| Ok((bytes(row, 0)?, number(row, 1)?));
         let rows = statement.query_map(params![behind, most], entry).map_err(fault)?;
         for row in rows {
             let (session, last) = row.map_err(fault)?;
