@@ -355,7 +355,6 @@ fn a_session_that_is_not_all_there_is_never_shorter() {
         ),
         ("UPDATE lengths SET last = 2 WHERE last = 3", lost(2, 3), 2),
         ("UPDATE records SET sequence = 400 WHERE sequence = 2", lost(3, 3), 2),
-        ("UPDATE records SET sequence = -2 WHERE sequence = 3", lost(3, 3), 2),
         ("UPDATE lengths SET last = 9 WHERE last = 3", lost(9, 3), 3),
         ("DELETE FROM lengths WHERE last = 3", lost(0, 3), 0),
         ("DELETE FROM writers WHERE id = x'03030303030303030303030303030303'", lost(3, 0), 0),

@@ -65,7 +65,7 @@ fn count(connection: &Connection, key: i64) -> Result<u64, JournalError> {
         .map_err(fault)
 }
 
-/// So many ids that ascend in no order are one number: whatever is missing, twice or another one changes it.
+/// Ids in any order as one number: one that is missing, there twice or another one changes it.
 #[derive(Default, PartialEq, Eq)]
 struct Sum {
     count: u64,
