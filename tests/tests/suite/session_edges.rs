@@ -289,3 +289,25 @@ async fn a_session_stays_with_the_journal_that_it_was_opened_on() {
     assert_eq!(session.append(turn(1, 100)).await.unwrap_err(), SessionError::Halted);
     assert_eq!(session.append(turn(2, 100)).await.unwrap_err(), SessionError::Halted);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_open_that_fails_leaves_the_owner_alone() {
+    use epitome_sessionruntime::journal::EncodedRecord;
+    let scene = SessionScene::default();
+    let session = scene.open().await.unwrap();
+    talk(&session, 0..1, 100).await;
+    // A session that cannot be restored: a line in it is of a newer version.
+    let other = SessionScene { id: epitome_loop::SessionId::from_bytes([8; 16]), ..SessionScene::default() };
+    let lease = scene.journal.open(other.id).await.unwrap();
+    let body = br#"{"version":99,"kind":"opened","at":1,"body":{}}"#.to_vec();
+    let id = epitome_loop::EventId::from_bytes([9; 16]);
+    let newer = EncodedRecord { id, body: body.into(), blobs: Vec::new() };
+    scene.journal.append(&lease, vec![newer]).await.unwrap();
+    let settings = SessionSettings::of(other.id);
+    let opened = Session::open(&scene.bound(), settings, scene.ports()).await;
+    assert!(matches!(opened, Err(OpenError::Restore(_))));
+    let id = epitome_loop::EventId::from_bytes([10; 16]);
+    let more = EncodedRecord { id, body: b"{}".to_vec().into(), blobs: Vec::new() };
+    assert!(scene.journal.append(&lease, vec![more]).await.is_ok(), "its lease still holds");
+    talk(&session, 1..2, 100).await;
+}

@@ -122,8 +122,13 @@ impl Session {
         let runtime = runtime()?;
         let binding = Arc::new(Binding::new(bound.clone(), ports.agent_loop.clone())?);
         let framed = Arc::new(Framed::new(frame).map_err(OpenError::Frame)?);
+        // What cannot be restored is not taken away from whoever has it open.
+        let mut restored = match restore(&*ports.journal, session, binding.trigger()).await {
+            Err(RestoreError::Journal(JournalError::UnknownSession)) => Restored::new(binding.trigger()),
+            restored => restored?,
+        };
         let lease = ports.journal.open(session).await?;
-        let mut restored = restore(&*ports.journal, session, binding.trigger()).await?;
+        restored.catch_up(&*ports.journal, session).await?;
 
         let opened = binding.opened(&framed);
         let at = ports.clock.now();
