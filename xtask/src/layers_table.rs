@@ -89,6 +89,8 @@ pub(crate) const LAYERS: &[Layer] = &[
             "serde",
             "serde_json",
             "thiserror",
+            // What a host watches the passes of the structured summarizer by.
+            "tracing",
         ]),
     },
     Layer {

@@ -23,6 +23,7 @@ mod statement;
 mod statements;
 mod supersession;
 mod tokens;
+mod users_words;
 mod values;
 mod words;
 
@@ -34,6 +35,7 @@ use self::goal::{find_goal, raise_latest};
 use self::reading::read;
 use self::selection::Candidates;
 use self::supersession::retire_superseded;
+pub(crate) use self::users_words::users_words;
 
 /// Summarizes by selecting what was said, without model, network, clock or randomness.
 ///

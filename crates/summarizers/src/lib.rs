@@ -2,6 +2,7 @@
 
 mod extractive;
 mod normalize;
+pub mod structured;
 
 pub use extractive::Extractive;
 pub use normalize::{MAX_ANSWER_BYTES, NormalizedAnswer, Repair, normalize_answer};
