@@ -15,10 +15,12 @@ mod report;
 mod result;
 mod rig;
 mod stricter_wire;
+mod structured;
 mod summary_xml;
 mod text_form;
 mod wire_decode;
 
+use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -30,6 +32,7 @@ pub(crate) use compaction_input::read_input;
 pub use judgment::Judgment;
 pub use report::{FileReport, print_reports};
 pub use stricter_wire::{STRICTER_WIRE, StricterClass, stricter_class};
+pub use structured::{BETTER_CLASSES, BetterClass};
 
 /// How the cases of one vector file are judged.
 pub struct Suite {
@@ -87,6 +90,30 @@ pub fn run(suite: &Suite, file: &Path) -> Result<FileReport, VectorError> {
         report.count(&case.id, (suite.judge)(&case.input, &case.expect));
     }
     Ok(report)
+}
+
+/// Judges every case of a file of structured summaries by the operation that it names. Call it inside
+/// [`crate::with_deep_stack`].
+///
+/// # Errors
+/// [`VectorError`] when the file cannot be read.
+pub fn run_structured(name: &str, file: &Path) -> Result<FileReport, VectorError> {
+    let mut report = FileReport::new(name);
+    for case in read_vectors(file)? {
+        report.count(&case.id, structured::judge(&case.op, &case.input, &case.expect));
+    }
+    Ok(report)
+}
+
+/// Whether a file's first case names an operation of structured summaries.
+///
+/// # Errors
+/// The error of reading the file.
+pub fn is_structured(file: &Path) -> io::Result<bool> {
+    let mut line = String::new();
+    io::BufReader::new(fs::File::open(file)?).read_line(&mut line)?;
+    let first: Value = serde_json::from_str(&line).unwrap_or_default();
+    Ok(first["op"].as_str().is_some_and(structured::is_known))
 }
 
 /// The vector files of a folder with their names, sorted.

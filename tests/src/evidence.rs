@@ -5,6 +5,7 @@ mod cases_runtime;
 mod conformance_all;
 mod conformance_boundary;
 mod conformance_reference;
+mod conformance_structured;
 mod counting;
 mod crash;
 mod explorer;
@@ -81,6 +82,12 @@ pub const PROMISES: &[Promise] = &[
         about: "our functions answer as the reference on every vector",
         needs_data: true,
         run: conformance_reference::run,
+    },
+    Promise {
+        name: "conformance-structured",
+        about: "the structured summarizer answers as the reference on every vector, or better by a named rule",
+        needs_data: true,
+        run: conformance_structured::run,
     },
     Promise {
         name: "counting",

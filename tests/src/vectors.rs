@@ -16,6 +16,9 @@ const DEEP_STACK_BYTES: usize = 256 * 1024 * 1024;
 pub struct VectorCase {
     /// `file/category/number`.
     pub id: String,
+    /// Which operation is tested, in files that hold several.
+    #[serde(default)]
+    pub op: String,
     /// What the function is given.
     pub input: Value,
     /// What it must answer.

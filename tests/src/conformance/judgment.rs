@@ -13,6 +13,8 @@ pub enum Judgment {
     Stricter(&'static str),
     /// We accept what the reference refuses, because a rule of ours with this name says so.
     Looser(&'static str),
+    /// Our answer is a better one, by a rule of ours with this name.
+    Better(&'static str),
     /// Our types cannot hold the input.
     Skipped(ReadError),
     /// Our answer is another one. Kinds of answers only, no content.

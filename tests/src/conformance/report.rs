@@ -12,7 +12,7 @@ const MOST_LISTED: usize = 8;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileReport {
     /// The file's name without its ending.
-    pub name: &'static str,
+    pub name: String,
     /// How many cases there are.
     pub cases: usize,
     /// How many answers are equal.
@@ -21,6 +21,8 @@ pub struct FileReport {
     pub stricter: BTreeMap<&'static str, usize>,
     /// How many the reference refuses and we do not, by named rule of ours.
     pub looser: BTreeMap<&'static str, usize>,
+    /// How many we answer better, by named class.
+    pub better: BTreeMap<&'static str, usize>,
     /// How many our types cannot hold, by what they cannot hold.
     pub skipped: BTreeMap<String, usize>,
     /// Every answer that differs: id and the two kinds of answer.
@@ -28,9 +30,10 @@ pub struct FileReport {
 }
 
 impl FileReport {
-    pub(crate) fn new(name: &'static str) -> Self {
+    pub(crate) fn new(name: impl Into<String>) -> Self {
         Self {
-            name,
+            name: name.into(),
+            better: BTreeMap::new(),
             cases: 0,
             equal: 0,
             stricter: BTreeMap::new(),
@@ -46,6 +49,7 @@ impl FileReport {
             Judgment::Equal => self.equal += 1,
             Judgment::Stricter(class) => *self.stricter.entry(class).or_default() += 1,
             Judgment::Looser(class) => *self.looser.entry(class).or_default() += 1,
+            Judgment::Better(class) => *self.better.entry(class).or_default() += 1,
             Judgment::Skipped(error) => *self.skipped.entry(error.to_string()).or_default() += 1,
             Judgment::Different { expected, got } => {
                 self.different.push((id.to_owned(), format!("expected {expected}, got {got}")));
@@ -61,16 +65,20 @@ impl FileReport {
 pub fn print_reports(out: &mut impl Write, reports: &[FileReport]) -> io::Result<()> {
     writeln!(
         out,
-        "{:20} {:>6} {:>6} {:>9}  stricter / looser / skipped",
+        "{:20} {:>6} {:>6} {:>9}  stricter / looser / skipped / better",
         "file", "cases", "equal", "different"
     )?;
     for report in reports {
-        let FileReport { name, cases, equal, stricter, looser, skipped, different } = report;
+        let FileReport { name, cases, equal, stricter, looser, better, skipped, different } = report;
+        let better = listed(better.iter().map(|(class, count)| (*class, *count)));
         let stricter = listed(stricter.iter().map(|(class, count)| (*class, *count)));
         let looser = listed(looser.iter().map(|(class, count)| (*class, *count)));
         let skipped = listed(skipped.iter().map(|(what, count)| (what.as_str(), *count)));
         let differences = different.len();
-        writeln!(out, "{name:20} {cases:>6} {equal:>6} {differences:>9}  {stricter} / {looser} / {skipped}")?;
+        writeln!(
+            out,
+            "{name:20} {cases:>6} {equal:>6} {differences:>9}  {stricter} / {looser} / {skipped} / {better}"
+        )?;
         for (id, what) in different.iter().take(MOST_LISTED) {
             writeln!(out, "    {id}: {what}")?;
         }

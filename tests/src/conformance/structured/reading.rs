@@ -1,0 +1,139 @@
+//! Reading answers.
+
+use epitome_summarizers::structured::{heading_of_line, item_of_line, json_answer, read_summary};
+use serde_json::{Value, json};
+
+use super::super::Judgment;
+use super::classes::BETTER_READING;
+use super::scene::{list, summary_value, word};
+use super::{equal_or, reference_reader};
+
+pub(super) fn heading(input: &Value, expect: &Value) -> Judgment {
+    let line = word(&input["line"]);
+    let ours = heading_of_line(line).map_or(Value::Null, |section| json!(section.key()));
+    let reference = reference_reader::heading(line)
+        .and_then(|at| epitome_summarizers::structured::SummarySection::ALL.get(at).copied())
+        .map_or(Value::Null, |section| json!(section.key()));
+    let rule = reference == expect["section"] && (is_dressed_up(line) || is_star_bullet(line));
+    equal_or(ours == expect["section"], "the section", BETTER_READING, rule, true)
+}
+
+pub(super) fn bullet(input: &Value, expect: &Value) -> Judgment {
+    let line = word(&input["line"]);
+    let ours = item_of_line(line).map_or(Value::Null, |item| json!(item));
+    let reference = reference_reader::bullet(line).map_or(Value::Null, |item| json!(item));
+    let rule = reference == expect["item"] && is_other_bullet(line);
+    equal_or(ours == expect["item"], "the item", BETTER_READING, rule, true)
+}
+
+pub(super) fn extract_json(input: &Value, expect: &Value) -> Judgment {
+    let text = word(&input["text"]);
+    let ours = json_answer(text).and_then(|json| serde_json::from_str::<Value>(json).ok());
+    let reference = reference_reader::extract_json(text);
+    let expected = (expect["found"] == true).then(|| expect["value"].clone());
+    // The reference looks anywhere, and quotes and earlier brackets in prose mislead it.
+    let is_answer_alone = serde_json::from_str::<Value>(text).is_ok();
+    let rule = reference == expected && !is_answer_alone;
+    equal_or(ours == expected, "the value", BETTER_READING, rule, true)
+}
+
+pub(super) fn parse(input: &Value, expect: &Value) -> Judgment {
+    let text = word(&input["text"]);
+    let ours = summary_value(read_summary(text).as_ref());
+    let rule = is_read_otherwise(text) && reference_reader::read(text) == expect["parsed"];
+    equal_or(ours == expect["parsed"], "the lists", BETTER_READING, rule, keeps_items(text, &ours))
+}
+
+/// Whether a text has something that our rules read otherwise than the reference's: by its lines and its JSON alone.
+pub(super) fn is_read_otherwise(text: &str) -> bool {
+    is_json_read_otherwise(text) || are_lines_read_otherwise(text)
+}
+
+fn is_json_read_otherwise(text: &str) -> bool {
+    let reference = reference_reader::extract_json(text);
+    let ours = json_answer(text).and_then(|json| serde_json::from_str::<Value>(json).ok());
+    let holds_more_than_text = |value: &Value| {
+        epitome_summarizers::structured::SummarySection::ALL
+            .iter()
+            .any(|section| list(&value[section.key()]).iter().any(|item| !item.is_string()))
+    };
+    // JSON somewhere in a text that is not JSON, or lists of other things than text.
+    (reference != ours && text.contains(['{', '['])) || reference.as_ref().is_some_and(holds_more_than_text)
+}
+
+fn are_lines_read_otherwise(text: &str) -> bool {
+    let mut after_item = false;
+    let mut in_section = false;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let trimmed = line.trim();
+        if trimmed.is_empty() {
+            continue;
+        }
+        let is_known = reference_reader::heading(line).is_some() || heading_of_line(line).is_some();
+        let is_item = reference_reader::bullet(line).is_some() || is_other_bullet(line);
+        let is_underlined = lines.peek().is_some_and(|next| {
+            let next = next.trim();
+            next.len() >= 3 && (next.trim_matches('=').is_empty() || next.trim_matches('-').is_empty())
+        });
+        let is_fence = trimmed.starts_with("```") || trimmed.starts_with("~~~");
+        // The dress of a known heading, other bullets, other fences, headings of other names.
+        let otherwise = reference_reader::heading(line).is_some() != heading_of_line(line).is_some()
+            || in_section && is_other_bullet(line)
+            || trimmed.starts_with("~~~")
+            || in_section && !is_known && !is_item && (is_bold_or_labelled(trimmed) || is_underlined)
+            // A line that goes on with a bullet.
+            || after_item && !is_known && !is_item && !is_fence && !trimmed.starts_with('#')
+                && trimmed.chars().any(char::is_alphanumeric)
+            // A comment inside a fence.
+            || in_section && trimmed.starts_with('#') && text.contains("```");
+        if otherwise {
+            return true;
+        }
+        if is_known {
+            (in_section, after_item) = (true, false);
+        } else if trimmed.starts_with('#') {
+            (in_section, after_item) = (false, false);
+        } else if is_item {
+            after_item = in_section;
+        }
+    }
+    false
+}
+
+/// Whether what the reference read of bullets is still said, for texts whose sections are the same to both.
+fn keeps_items(text: &str, ours: &Value) -> bool {
+    if ours.is_null() || is_json_read_otherwise(text) {
+        return true;
+    }
+    let said: Vec<&str> = text.lines().map(str::trim).collect();
+    // Nothing is invented: every entry starts with the text of a bullet, or is a checkbox or JSON.
+    let starts_with_a_bullet = |item: &Value| {
+        let item = word(item);
+        said.iter().any(|line| {
+            item_of_line(line).is_some_and(|bullet| item.starts_with(bullet)) || item.starts_with(line)
+        })
+    };
+    json_answer(text).is_some()
+        || ours
+            .as_object()
+            .is_some_and(|lists| lists.values().all(|items| list(items).iter().all(starts_with_a_bullet)))
+}
+
+fn is_dressed_up(line: &str) -> bool {
+    line.contains([':', '：', '_']) || line.trim().ends_with('#')
+}
+
+fn is_star_bullet(line: &str) -> bool {
+    line.trim().starts_with("* ")
+}
+
+fn is_other_bullet(line: &str) -> bool {
+    let line = line.trim();
+    ["+ ", "• ", "[ ] ", "[x] ", "[X] "].iter().any(|mark| line.starts_with(mark))
+}
+
+fn is_bold_or_labelled(line: &str) -> bool {
+    let bare = line.trim_end_matches([':', '：']).trim_end();
+    bare.len() < line.len() || ["**", "__"].iter().any(|mark| bare.starts_with(mark) && bare.ends_with(mark))
+}

@@ -1,0 +1,121 @@
+//! Rendering and trimming.
+
+use epitome_loop::TokenCount;
+use epitome_summarizers::structured::{
+    StructuredSummary, SummaryTemplate, TRIMMED_MARK, TrimmedSummary, estimate_text, heading_of_line,
+    is_substantive, item_of_line, read_summary, trim_summary_to_budget,
+};
+use serde_json::Value;
+
+use super::super::Judgment;
+use super::classes::{BETTER_READING, EXACT_TRIM, NOTHING_FORGED};
+use super::equal_or;
+use super::reading::is_read_otherwise;
+use super::scene::{self, summary_value, with_our_words, word};
+
+pub(super) fn render_text(text: &str, template: &SummaryTemplate) -> String {
+    let title = template.rendered().first().map_or("", |section| section.title());
+    format!("{}\n\n### {title}\n- {text}", template.header.as_str())
+}
+
+pub(super) fn render(input: &Value, expect: &Value) -> Judgment {
+    let summary = scene::summary(&input["summary"]);
+    let template = scene::template(&input["template"]);
+    let figures = expect["empty"] == summary.is_empty()
+        && expect["fits_template"] == summary.fits(&template)
+        && expect["populated_in_template"] == summary.populated(&template);
+    if !figures {
+        return Judgment::of("the figures", "other figures");
+    }
+    let ours = structured_render(&summary, &template);
+    let is_equal = ours == with_our_words(word(&expect["text"]));
+    equal_or(
+        is_equal,
+        "the text",
+        NOTHING_FORGED,
+        could_forge(&summary, &template),
+        forges_nothing(&ours, &summary, &template),
+    )
+}
+
+pub(super) fn round_trip(input: &Value, expect: &Value) -> Judgment {
+    let summary = scene::summary(&input["summary"]);
+    let template = scene::template(&input["template"]);
+    let ours = structured_render(&summary, &template);
+    if ours != with_our_words(word(&expect["text"])) {
+        let rule = could_forge(&summary, &template);
+        return equal_or(false, "the text", NOTHING_FORGED, rule, forges_nothing(&ours, &summary, &template));
+    }
+    let again = read_summary(&ours);
+    let is_equal = summary_value(again.as_ref()) == expect["reparsed"]
+        && expect["identical"] == (again.as_ref() == Some(&summary))
+        && expect["rerender_same"] == again.is_some_and(|again| structured_render(&again, &template) == ours);
+    equal_or(is_equal, "what is read back", BETTER_READING, is_read_otherwise(&ours), true)
+}
+
+fn structured_render(summary: &StructuredSummary, template: &SummaryTemplate) -> String {
+    epitome_summarizers::structured::render(summary, template)
+}
+
+/// Whether an entry that is shown has more than one line.
+fn could_forge(summary: &StructuredSummary, template: &SummaryTemplate) -> bool {
+    let shown = template.rendered().iter().flat_map(|&section| summary.items(section));
+    shown.clone().any(|item| item.contains(['\n', '\r']))
+}
+
+/// Whether a rendering has no heading but its own.
+fn forges_nothing(text: &str, summary: &StructuredSummary, template: &SummaryTemplate) -> bool {
+    let headings = text.lines().filter(|line| heading_of_line(line).is_some()).count();
+    headings == summary.populated(template)
+}
+
+pub(super) fn substantive(input: &Value, expect: &Value) -> Judgment {
+    let text = word(&input["text"]);
+    let ours = is_substantive(text);
+    let is_shell_line = |line: &str| {
+        heading_of_line(line).is_some()
+            || line.trim().starts_with("```")
+            || matches!(line.trim(), "-" | "*" | TRIMMED_MARK)
+    };
+    let rule = expect["substantive"] == true && text.lines().any(is_shell_line);
+    equal_or(expect["substantive"] == ours, "a word", EXACT_TRIM, rule, !ours)
+}
+
+pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
+    let text = word(&input["text"]);
+    let template = scene::template(&input["template"]);
+    let budget = TokenCount(input["budget"].as_u64().unwrap_or_default());
+    let before = estimate_text(&render_text(text, &template));
+    if expect["rendered_tokens_before"] != before.get() {
+        return Judgment::of(expect["rendered_tokens_before"].to_string(), before.to_string());
+    }
+    let ours = trim_answer(text, &template, budget);
+    let expected = expect["text"].as_str().map(|text| render_text(text, &template));
+    let is_equal = ours.as_ref().map(|ours| ours.text.as_str()) == expected.as_deref();
+    let check = match &ours {
+        Some(ours) => is_well_trimmed(ours, text, budget),
+        // What the reference keeps of it says nothing.
+        None => expect["text"].as_str().is_some_and(|kept| !is_substantive(kept)),
+    };
+    equal_or(is_equal, "the trimmed text", EXACT_TRIM, before > budget, check)
+}
+
+/// An answer trimmed as a pass does it.
+fn trim_answer(text: &str, template: &SummaryTemplate, budget: TokenCount) -> Option<TrimmedSummary> {
+    let read = read_summary(text).filter(|summary| !summary.is_empty() && summary.fits(template));
+    let summary = read.unwrap_or_else(|| StructuredSummary::of_raw_text(text.trim(), template));
+    trim_summary_to_budget(&summary, template, budget)
+}
+
+/// Within the budget, at least nine tenths of it used if anything was left out, marked, and of the answer's own words.
+fn is_well_trimmed(trimmed: &TrimmedSummary, answer: &str, budget: TokenCount) -> bool {
+    let used = estimate_text(&trimmed.text);
+    let uses_the_budget =
+        trimmed.left_out == 0 || used.get() * 10 >= budget.get() * 9 && trimmed.text.contains(TRIMMED_MARK);
+    let mut items = trimmed.text.lines().filter_map(item_of_line);
+    let is_said = items.all(|item| {
+        let words = item.trim_start_matches('\\').split_whitespace();
+        words.clone().take(1).all(|word| answer.contains(word.trim_start_matches('\\')))
+    });
+    used <= budget && uses_the_budget && is_said && is_substantive(&trimmed.text)
+}
