@@ -45,7 +45,15 @@ pub(super) fn push_heading(text: &mut String, title: &str) {
 
 /// An entry, without its mark.
 pub(super) fn push_entry(text: &mut String, entry: &str) {
-    for (at, line) in entry.split_inclusive(LINE_BREAKS).enumerate() {
+    let lines = entry.split_inclusive(LINE_BREAKS);
+    // A bullet with nothing behind it would be none.
+    let says = |line: &&str| !line.trim().is_empty();
+    let first = if entry.contains(|character: char| !character.is_whitespace()) {
+        lines.clone().position(|line| says(&line))
+    } else {
+        None
+    };
+    for (at, line) in lines.skip(first.unwrap_or(0)).enumerate() {
         if at > 0 && is_structure(line) {
             let indent = line.len() - line.trim_start().len();
             text.push_str(line.get(..indent).unwrap_or_default());

@@ -156,12 +156,12 @@ impl StructuredSummary {
     /// Whether the template shows something of it, or there is nothing to show.
     #[must_use]
     pub fn fits(&self, template: &SummaryTemplate) -> bool {
-        self.is_empty() || self.populated(template) > 0
+        self.is_empty() || template.sections.is_empty() || self.populated(template) > 0
     }
 
-    /// How many places of the template have entries.
+    /// How many places that the template names have entries.
     #[must_use]
     pub fn populated(&self, template: &SummaryTemplate) -> usize {
-        template.rendered().iter().filter(|&&section| !self.items(section).is_empty()).count()
+        template.sections.iter().filter(|&&section| !self.items(section).is_empty()).count()
     }
 }

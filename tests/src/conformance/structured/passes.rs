@@ -303,9 +303,11 @@ impl<'v> Run<'v> {
         if (0..calls).filter_map(|at| self.answer(at)).any(|answer| is_read_otherwise(&answer)) {
             return Some((BETTER_READING, self.ends_well(text, failure)));
         }
-        if read_summary(&last).is_none() && last.contains(['\n', '\r']) {
+        let template = self.config.summary_template();
+        let is_raw = read_summary(&last).is_none_or(|summary| !summary.fits(template));
+        if is_raw && last.contains(['\n', '\r']) {
             let plain = text.replace('\\', "");
-            let expected = render_text(&last, self.config.summary_template()).replace('\\', "");
+            let expected = render_text(&last, template).replace('\\', "");
             return Some((
                 NOTHING_FORGED,
                 calls == expected_calls && (plain == expected || failure.is_some()),

@@ -71,12 +71,13 @@ pub(super) fn split(input: &Value, expect: &Value) -> Judgment {
     let pairing = Pairing::of(messages);
     let scale = scale(&input["counter"]);
     let least = index(&input["min_messages"]).unwrap_or(8);
-    let recent = index(&input["preserve_recent"]).unwrap_or(6);
+    let recent = index(&input["preserve_recent"]).unwrap_or(4);
     let split = match input["tail_budget"].as_u64() {
         Some(budget) => split_by_budget(messages, &pairing, &*scale, least, recent, TokenCount(budget)),
         None => split_by_count(messages, &pairing, least, recent),
     };
-    let count = |messages: &[Message]| count_messages(&*scale, messages).get();
+    // The reference states these figures by its default counter.
+    let count = |messages: &[Message]| count_messages(&CharacterScale::default(), messages).get();
     let (old, tail) = messages.split_at(split.min(messages.len()));
     let ours = json!({
         "compact_tokens": count(old),

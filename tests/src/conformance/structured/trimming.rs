@@ -8,14 +8,18 @@ use epitome_summarizers::structured::{
 use serde_json::Value;
 
 use super::super::Judgment;
-use super::classes::{BETTER_READING, EXACT_TRIM, NOTHING_FORGED};
+use super::classes::{BETTER_READING, EXACT_TRIM, NOTHING_FORGED, SECTIONS_KEPT};
 use super::equal_or;
 use super::reading::is_read_otherwise;
 use super::scene::{self, summary_value, with_our_words, word};
 
+/// A text as the only entry of a template's first section, with nothing neutralized: as the reference renders it, a
+/// section that is named twice shown twice.
 pub(super) fn render_text(text: &str, template: &SummaryTemplate) -> String {
-    let title = template.rendered().first().map_or("", |section| section.title());
-    format!("{}\n\n### {title}\n- {text}", template.header.as_str())
+    let first = template.rendered().first();
+    let places = template.rendered().iter().filter(|section| Some(*section) == first);
+    let shown = places.map(|section| format!("\n\n### {}\n- {text}", section.title()));
+    format!("{}{}", template.header.as_str(), shown.collect::<String>())
 }
 
 pub(super) fn render(input: &Value, expect: &Value) -> Judgment {
@@ -97,7 +101,12 @@ pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
         // What the reference keeps of it says nothing.
         None => expect["text"].as_str().is_some_and(|kept| !is_substantive(kept)),
     };
-    equal_or(is_equal, "the trimmed text", EXACT_TRIM, before > budget, check)
+    if before <= budget {
+        // Nothing is to be trimmed, but a text of several lines is not one bullet as it stands.
+        let class = if read_summary(text).is_some() { SECTIONS_KEPT } else { NOTHING_FORGED };
+        return equal_or(is_equal, "the text", class, text.contains(['\n', '\r', '{']), check);
+    }
+    equal_or(is_equal, "the trimmed text", EXACT_TRIM, true, check)
 }
 
 /// An answer trimmed as a pass does it.
