@@ -88,11 +88,10 @@ pub(super) fn is_headline(line: &str) -> bool {
         && bare.split_whitespace().count() <= MOST_WORDS
 }
 
-/// Whether a line underlines the one above as a heading.
-pub(super) fn is_underline(line: &str) -> bool {
+/// The mark of a line that underlines the one above as a heading, or is a rule.
+pub(super) fn underline(line: &str) -> Option<char> {
     let line = line.trim();
-    line.len() >= 3
-        && ["=", "-"].into_iter().any(|mark| line.trim_matches(mark.as_bytes()[0] as char).is_empty())
+    ['=', '-'].into_iter().find(|&mark| line.len() >= 3 && line.trim_matches(mark).is_empty())
 }
 
 #[cfg(test)]
@@ -179,6 +178,6 @@ mod tests {
         ] {
             assert!(!is_headline(line), "{line}");
         }
-        assert!(is_underline("=====") && is_underline("---") && !is_underline("--") && !is_underline("-=-"));
+        assert_eq!(["=====", "---", "--", "-=-"].map(underline), [Some('='), Some('-'), None, None]);
     }
 }

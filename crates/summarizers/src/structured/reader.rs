@@ -4,7 +4,7 @@ use epitome_loop::SharedText;
 use serde_json::Value;
 
 use super::json_answer::json_answer;
-use super::line::{bare_checkbox, heading_of_line, is_fence, is_headline, is_underline, item_of_line};
+use super::line::{bare_checkbox, heading_of_line, is_fence, is_headline, item_of_line, underline};
 use super::section::{MAX_SECTION_ITEMS, StructuredSummary, SummarySection};
 use super::trimming::TRIMMED_MARK;
 
@@ -14,7 +14,8 @@ use super::trimming::TRIMMED_MARK;
 /// * **JSON** counts only when it is the answer itself. A list with something other than text in it is unreadable.
 /// * **Headings** count at any depth, in any casing, with bold and colons; a heading of another name ends the section.
 /// * **Bullets** are `-`, `*`, `+`, `•`, numbers, and checkboxes without a mark. A line that goes on with a bullet is
-///   joined to it by a space. A fence is looked through; in one that was opened under a heading, `#` is a comment.
+///   joined to it by a space, a line of code by a line break. A fence is looked through; in one that was opened under a
+///   heading and is closed again, `#` is a comment.
 /// * Each section takes 50 entries; further ones are dropped.
 ///
 /// Time is linear in the answer.
@@ -64,7 +65,12 @@ struct Scan {
     is_dropped: bool,
     is_recognized: bool,
     is_unread: bool,
+    /// Inside a fence that was opened under a heading.
     in_code: bool,
+    /// Inside a fence that holds the whole answer.
+    in_outer: bool,
+    /// How many fences follow.
+    fences_left: usize,
 }
 
 fn read_headings(text: &str) -> Option<StructuredSummary> {
@@ -76,11 +82,13 @@ fn read_headings(text: &str) -> Option<StructuredSummary> {
         is_recognized: false,
         is_unread: false,
         in_code: false,
+        in_outer: false,
+        fences_left: text.lines().filter(|line| is_fence(line)).count(),
     };
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
-        let is_underlined = lines.peek().is_some_and(|next| is_underline(next));
-        scan.line(line, is_underlined);
+        let underline = lines.peek().and_then(|next| underline(next));
+        scan.line(line, underline);
     }
     let is_empty = scan.lists.iter().all(Vec::is_empty);
     if !scan.is_recognized || is_empty && scan.is_unread {
@@ -94,7 +102,7 @@ fn read_headings(text: &str) -> Option<StructuredSummary> {
 }
 
 impl Scan {
-    fn line(&mut self, line: &str, is_underlined: bool) {
+    fn line(&mut self, line: &str, underlined: Option<char>) {
         let trimmed = line.trim();
         if trimmed.is_empty() {
             if self.last == Last::Bullet {
@@ -103,8 +111,7 @@ impl Scan {
             return;
         }
         if is_fence(trimmed) {
-            // One that opens before the first heading holds the whole answer.
-            self.in_code = !self.in_code && self.current.is_some();
+            self.fence(trimmed);
             return;
         }
         if let Some(section) = heading_of_line(line) {
@@ -114,7 +121,7 @@ impl Scan {
             self.last = Last::Nothing;
             return;
         }
-        if !self.in_code && self.ends_section(line, is_underlined) {
+        if !self.in_code && self.ends_section(line, underlined) {
             self.current = None;
             self.last = Last::Nothing;
             self.is_unread = true;
@@ -137,7 +144,8 @@ impl Scan {
             Last::Bullet => true,
             Last::Blank => self.in_code || line.starts_with("  ") || line.starts_with('\t'),
         };
-        let says_something = trimmed != TRIMMED_MARK && trimmed.chars().any(char::is_alphanumeric);
+        let says_something =
+            trimmed != TRIMMED_MARK && !is_tag(trimmed) && trimmed.chars().any(char::is_alphanumeric);
         if !goes_on || !says_something {
             self.is_unread = true;
             return;
@@ -146,17 +154,136 @@ impl Scan {
         if !self.is_dropped
             && let Some(item) = list.last_mut()
         {
-            item.push(' ');
+            item.push(if self.in_code { '\n' } else { ' ' });
             item.push_str(trimmed);
         }
     }
 
-    fn ends_section(&self, line: &str, is_underlined: bool) -> bool {
-        let is_setext = is_underlined
-            && self.last != Last::Bullet
+    fn fence(&mut self, line: &str) {
+        self.fences_left = self.fences_left.saturating_sub(1);
+        let is_bare = line.trim_matches(['`', '~']).is_empty();
+        if self.in_code && is_bare {
+            self.in_code = false;
+        } else if self.in_outer && is_bare {
+            self.in_outer = false;
+        } else if self.current.is_none() {
+            self.in_outer = true;
+        } else {
+            // One that nothing closes is a stray.
+            self.in_code = self.fences_left > usize::from(self.in_outer);
+        }
+    }
+
+    fn ends_section(&self, line: &str, underlined: Option<char>) -> bool {
+        // Below a bullet and what goes on with it, dashes are a rule.
+        let counts = underlined.is_some_and(|mark| mark == '=' || self.last != Last::Bullet);
+        let is_setext = counts
             && item_of_line(line).is_none()
-            && !is_underline(line)
+            && underline(line).is_none()
             && line.chars().any(char::is_alphanumeric);
         is_setext || is_headline(line)
+    }
+}
+
+/// Whether a line is one tag of a markup, as wrappers around answers leave them.
+fn is_tag(line: &str) -> bool {
+    let inner = line.strip_prefix('<').and_then(|rest| rest.strip_suffix('>'));
+    inner.is_some_and(|inner| !inner.contains(['<', '>']))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(summary: &StructuredSummary, section: SummarySection) -> Vec<&str> {
+        summary.items(section).iter().map(|item| item.as_str()).collect()
+    }
+
+    fn facts(text: &str) -> Option<Vec<String>> {
+        let summary = read_summary(text)?;
+        Some(items(&summary, SummarySection::KeyFacts).into_iter().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn a_line_that_goes_on_belongs_to_its_bullet() {
+        assert_eq!(
+            facts("### Key facts\n- a\n  goes on\nlazily\n\n  further\n- b").unwrap(),
+            ["a goes on lazily further", "b"]
+        );
+        assert_eq!(facts("### Key facts\n- a\n\nprose of its own\n- b").unwrap(), ["a", "b"]);
+        assert_eq!(facts("### Key facts\n- a\n</summary>\n---").unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn a_comment_in_code_ends_nothing() {
+        let text = "### Key facts\n- run\n```sh\n# first\nmake\n```\n- after\n### Decisions\n- d";
+        assert_eq!(facts(text).unwrap(), ["run\n# first\nmake", "after"]);
+        // Nor does the fence around an answer hide one.
+        assert_eq!(facts("```md\n### Key facts\n- a\n# Other\n- b\n```").unwrap(), ["a"]);
+        // A fence that nothing closes is no code.
+        assert_eq!(facts("### Key facts\n- a\n```\n# Other\n- b").unwrap(), ["a"]);
+        assert_eq!(facts("~~~\n### Key facts\n- a\n~~~").unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn a_heading_of_another_name_ends_a_section() {
+        for heading in [
+            "# Rejected",
+            "**Rejected**",
+            "__Rejected:__",
+            "Rejected options:",
+            "Rejected\n========",
+            "\nRejected\n---",
+        ] {
+            let summary = read_summary(&format!("### Decisions\n- use X\n{heading}\n- use Y")).unwrap();
+            assert_eq!(items(&summary, SummarySection::Decisions), ["use X"], "{heading}");
+        }
+    }
+
+    #[test]
+    fn a_star_bullet_is_no_heading() {
+        let summary = read_summary("### Key facts\n* Decisions\n* b").unwrap();
+        assert_eq!(items(&summary, SummarySection::KeyFacts), ["Decisions", "b"]);
+    }
+
+    #[test]
+    fn checkboxes_are_bullets_and_keep_their_mark() {
+        let summary = read_summary("## Pending tasks :\n- [x] a\n[ ] b\n+ c\n• d").unwrap();
+        assert_eq!(items(&summary, SummarySection::PendingTasks), ["[x] a", "[ ] b", "c", "d"]);
+    }
+
+    #[test]
+    fn json_counts_only_as_the_answer() {
+        let quoted = "### Decisions\n- saw `{\"pending_tasks\": []}`\n- b";
+        assert_eq!(
+            items(&read_summary(quoted).unwrap(), SummarySection::Decisions),
+            ["saw `{\"pending_tasks\": []}`", "b"]
+        );
+        assert_eq!(facts("[ ] note\n{\"key_facts\": [\"a\"]}").unwrap(), ["a"]);
+    }
+
+    #[test]
+    fn empty_and_unreadable_are_told_apart() {
+        assert!(read_summary("### Key facts").unwrap().is_empty());
+        assert!(read_summary("{\"key_facts\": []}").unwrap().is_empty());
+        for unreadable in [
+            "",
+            "prose",
+            "### Key facts\nprose",
+            "{\"key_facts\": [1, 2], \"decisions\": []}",
+            "{\"key_facts\": [\"a\", 1]}",
+            "{\"other\": []}",
+            "[\"a\"]",
+            "- a",
+        ] {
+            assert!(read_summary(unreadable).is_none(), "{unreadable}");
+        }
+    }
+
+    #[test]
+    fn a_section_takes_fifty_and_no_pieces_of_more() {
+        let text = format!("### Key facts\n{}  goes on", "- a\n".repeat(51));
+        let facts = facts(&text).unwrap();
+        assert_eq!((facts.len(), facts.last().unwrap().as_str()), (50, "a"));
     }
 }

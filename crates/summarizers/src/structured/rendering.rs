@@ -1,6 +1,6 @@
 //! Writing a summary as Markdown.
 
-use super::line::{bare_checkbox, heading_of_line, is_fence, is_headline, is_underline, item_of_line};
+use super::line::{bare_checkbox, heading_of_line, is_fence, is_headline, item_of_line, underline};
 use super::section::{StructuredSummary, SummaryTemplate};
 
 /// What is written instead of sections when there is nothing to say.
@@ -70,7 +70,7 @@ fn is_structure(line: &str) -> bool {
     let line = line.trim_end_matches(LINE_BREAKS);
     heading_of_line(line).is_some()
         || is_headline(line)
-        || is_underline(line)
+        || underline(line).is_some()
         || is_fence(line)
         || item_of_line(line).is_some()
         || bare_checkbox(line).is_some()

@@ -3,7 +3,7 @@
 use epitome_loop::{SharedText, TokenCount};
 
 use super::estimate::{characters, most_characters};
-use super::line::{heading_of_line, is_fence, is_underline};
+use super::line::{heading_of_line, is_fence, underline};
 use super::rendering::{push_entry, push_heading, render};
 use super::section::{StructuredSummary, SummarySection, SummaryTemplate};
 
@@ -54,11 +54,8 @@ pub fn trim_summary_to_budget(
     }
     let mut slots = slots(summary, template);
     let header = size(&template.header);
-    let kept = kept_slots(&slots, most.checked_sub(header)?);
-    let loses_slots = kept < slots.len();
-    let mut order: Vec<usize> = (0..slots.len()).collect();
-    order.sort_by_key(|&at| slots.get(at).map(|slot| slot.rank));
-    let chosen = order.get(..kept).unwrap_or_default();
+    let chosen = chosen_slots(&slots, most.checked_sub(header)?);
+    let loses_slots = chosen.len() < slots.len();
     let fixed: usize =
         chosen.iter().filter_map(|&at| slots.get(at)).map(|slot| slot.frame() + MARK_SIZE).sum();
     let mut room = most.checked_sub(header)?.checked_sub(fixed)?;
@@ -110,7 +107,7 @@ pub fn is_substantive(text: &str) -> bool {
             || line == TRIMMED_MARK
             || line.starts_with('#')
             || is_fence(line)
-            || is_underline(line)
+            || underline(line).is_some()
             || heading_of_line(line).is_some()
             || matches!(line, "-" | "*" | "+" | "•");
         !is_shell
@@ -170,18 +167,20 @@ fn slots(summary: &StructuredSummary, template: &SummaryTemplate) -> Vec<Slot> {
         .collect()
 }
 
-/// How many slots keep their headings, by importance, with a mark each and room for a character of the first.
-fn kept_slots(slots: &[Slot], room: usize) -> usize {
-    let mut by_rank: Vec<_> = slots.iter().collect();
-    by_rank.sort_by_key(|slot| slot.rank);
+/// The slots that keep their headings, with a mark each and room for a character of an entry, the most important first.
+fn chosen_slots(slots: &[Slot], room: usize) -> Vec<usize> {
+    let mut by_rank: Vec<(usize, &Slot)> = slots.iter().enumerate().collect();
+    by_rank.sort_by_key(|(_, slot)| slot.rank);
     let mut used = BULLET_SIZE + 1;
-    by_rank
-        .iter()
-        .take_while(|slot| {
-            used += slot.frame() + MARK_SIZE;
-            used <= room
-        })
-        .count()
+    let mut chosen = Vec::new();
+    for (at, slot) in by_rank {
+        let with_it = used + slot.frame() + MARK_SIZE;
+        if with_it <= room {
+            used = with_it;
+            chosen.push(at);
+        }
+    }
+    chosen
 }
 
 impl Slot {

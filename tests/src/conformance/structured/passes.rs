@@ -11,8 +11,8 @@ use epitome_loop::{
     TokenCount,
 };
 use epitome_summarizers::structured::{
-    Pairing, StructuredFailure, StructuredOutcome, StructuredPass, StructuredSummarizer,
-    StructuredSummaryConfig, count_messages, estimate_text, is_substantive, read_summary,
+    StructuredFailure, StructuredOutcome, StructuredPass, StructuredSummarizer, StructuredSummaryConfig,
+    count_messages, estimate_text, is_substantive, read_summary,
 };
 use serde_json::{Value, json};
 use tracing::Level;
@@ -26,7 +26,7 @@ use super::log::{Logged, logged};
 use super::prompts;
 use super::reading::is_read_otherwise;
 use super::scene::{History, history, index, list, read_part, scale, with_our_words, word};
-use super::sizes::{has_loose_durable, ids};
+use super::sizes::{Pairs, has_loose_durable};
 use super::trimming::render_text;
 
 /// A model that says what a script says, and remembers what it was asked.
@@ -282,6 +282,12 @@ impl<'v> Run<'v> {
         if self.is_over(0) && expected_calls == 1 {
             return Some((ONE_RESCUE_EACH, calls == 2 && self.ends_well(text, failure)));
         }
+        let reads_otherwise = (0..calls.max(expected_calls))
+            .filter_map(|at| self.answer(at))
+            .any(|answer| is_read_otherwise(&answer));
+        if calls != expected_calls && reads_otherwise {
+            return Some((BETTER_READING, self.ends_well(text, failure)));
+        }
         if let Some(found) = self.heads_and_pairs() {
             return Some(found);
         }
@@ -300,7 +306,7 @@ impl<'v> Run<'v> {
             let class = if word(&expect["result"]) == "failed" { EXACT_TRIM } else { SECTIONS_KEPT };
             return Some((class, calls == expected_calls && self.ends_well(text, failure)));
         }
-        if (0..calls).filter_map(|at| self.answer(at)).any(|answer| is_read_otherwise(&answer)) {
+        if reads_otherwise {
             return Some((BETTER_READING, self.ends_well(text, failure)));
         }
         let template = self.config.summary_template();
@@ -343,8 +349,8 @@ impl<'v> Run<'v> {
     fn heads_and_pairs(&self) -> Option<(&'static str, bool)> {
         let messages = &self.history.messages;
         let heads = messages.iter().take_while(|message| message.role() == Role::System).count();
-        let (calls, results) = ids(messages);
-        let has_lone_result = results.iter().any(|id| !calls.contains(id));
+        let pairs = Pairs::of(messages);
+        let has_lone_result = !pairs.lone_results.is_empty();
         let has_pin = self.pass.pinned.iter().any(|pin| messages.contains(pin));
         if heads < 2 && !has_lone_result && !has_pin && !has_loose_durable(&self.history, messages.len()) {
             return None;
@@ -357,16 +363,10 @@ impl<'v> Run<'v> {
         };
         let keeps_heads = messages.iter().take(heads).eq(new.iter().take(heads));
         let keeps_pins = self.pass.pinned.iter().all(|pin| new.contains(pin) && !evicted.contains(pin));
-        // Calls that were open stay open; none is opened by the pass.
-        let pairs = |messages: &[Message]| {
-            let (calls, results) = ids(messages);
-            (calls.len(), results.len(), Pairing::of(messages))
-        };
-        let (old_calls, old_results, _) = pairs(messages);
-        let (new_calls, new_results, _) = pairs(new);
-        let open = |calls: usize, results: usize| calls.saturating_sub(results);
-        let parts_nothing = open(new_calls, new_results)
-            <= open(old_calls, old_results.saturating_sub(usize::from(has_lone_result)));
+        // Calls and results that stood alone may; none is left alone by the pass.
+        let new_pairs = Pairs::of(new);
+        let parts_nothing = new_pairs.lone_calls.len() <= pairs.lone_calls.len()
+            && new_pairs.lone_results.len() <= pairs.lone_results.len();
         Some((PAIRS_AND_HEADS, keeps_heads && keeps_pins && parts_nothing))
     }
 }

@@ -32,7 +32,8 @@ pub(super) fn extract_json(input: &Value, expect: &Value) -> Judgment {
     let reference = reference_reader::extract_json(text);
     let expected = (expect["found"] == true).then(|| expect["value"].clone());
     // The reference looks anywhere, and quotes and earlier brackets in prose mislead it.
-    let is_answer_alone = serde_json::from_str::<Value>(text).is_ok();
+    let is_answer_alone =
+        serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object() || value.is_array());
     let rule = reference == expected && !is_answer_alone;
     equal_or(ours == expected, "the value", BETTER_READING, rule, true)
 }
@@ -121,7 +122,7 @@ fn keeps_items(text: &str, ours: &Value) -> bool {
 }
 
 fn is_dressed_up(line: &str) -> bool {
-    line.contains([':', '：', '_']) || line.trim().ends_with('#')
+    line.contains([':', '：', '_', '#'])
 }
 
 fn is_star_bullet(line: &str) -> bool {

@@ -1,9 +1,11 @@
 //! Tokens, budgets, splits and durable exchanges.
 
+use std::collections::BTreeMap;
+
 use epitome_loop::{Block, Message, TokenCount};
 use epitome_summarizers::structured::{
-    self, CharacterScale, Pairing, ResultNotes, count_messages, durable_exchanges, estimate_text,
-    split_by_budget, split_by_count,
+    self, CharacterScale, Pairing, ResultNotes, ResultPlace, Retention, count_messages, durable_exchanges,
+    estimate_text, split_by_budget, split_by_count,
 };
 use serde_json::{Value, json};
 use tracing::Level;
@@ -98,79 +100,80 @@ pub(super) fn durable(input: &Value, expect: &Value) -> Judgment {
     let scale = CharacterScale::default();
     let ours = durable_exchanges(messages, &pairing, &history, &scale, split, budget);
     let is_equal = json!(ours) == expect["indices"];
-    let kept: Vec<Message> = ours.iter().filter_map(|&at| messages.get(at).cloned()).collect();
-    let cost: u64 = kept.iter().map(|message| count_messages(&scale, [message]).get()).sum();
-    let check = cost <= budget.get()
-        && (is_equal || parts_no_exchange(&kept, messages.get(split..).unwrap_or_default()));
-    let rule = has_loose_durable(&history, split) || shares_a_call(&history, split);
-    equal_or(is_equal, "the same messages", PAIRS_AND_HEADS, rule, check)
+    let cost: u64 = ours
+        .iter()
+        .filter_map(|&at| messages.get(at))
+        .map(|message| count_messages(&scale, [message]).get())
+        .sum();
+    let check = cost <= budget.get() && parts_no_exchange(&ours, &Pairs::of(messages), split);
+    equal_or(is_equal, "the same messages", PAIRS_AND_HEADS, has_loose_durable(&history, split), check)
 }
 
-/// The ids of calls and of results at the top level, in order.
-pub(super) fn ids(messages: &[Message]) -> (Vec<&str>, Vec<&str>) {
-    let blocks = || messages.iter().flat_map(|message| message.blocks().iter());
-    let calls = blocks().filter_map(|block| match block {
-        Block::ToolUse(call) => Some(call.id.as_str()),
-        _ => None,
-    });
-    let results = blocks().filter_map(|block| match block {
-        Block::ToolResult(result) => Some(result.tool_use_id.as_str()),
-        _ => None,
-    });
-    (calls.collect(), results.collect())
+/// Whether everything that is paired with a kept message is kept too or stands behind the split.
+fn parts_no_exchange(kept: &[usize], pairs: &Pairs, split: usize) -> bool {
+    let is_kept = |at: &usize| *at >= split || kept.contains(at);
+    pairs.pairs.iter().all(|(call, result)| {
+        !kept.contains(call) && !kept.contains(result) || is_kept(call) && is_kept(result)
+    }) && !pairs.lone_calls.iter().chain(&pairs.lone_results).any(|at| kept.contains(at))
 }
 
-/// Whether every call of what is kept has its result, and every result its call, in it or in what follows.
-fn parts_no_exchange(kept: &[Message], tail: &[Message]) -> bool {
-    let (calls, results) = ids(kept);
-    let (_, later) = ids(tail);
-    calls.iter().all(|id| results.contains(id) || later.contains(id))
-        && results.iter().all(|id| calls.contains(id))
+/// Pairs of messages by call and result, and the messages of calls and results that stand alone. Of our library it takes
+/// nothing.
+pub(super) struct Pairs {
+    pub(super) pairs: Vec<(usize, usize)>,
+    pub(super) lone_calls: Vec<usize>,
+    pub(super) lone_results: Vec<usize>,
 }
 
-/// Whether an exchange of a durable result holds a call or result that stands alone, or more than the result's own pair.
+impl Pairs {
+    pub(super) fn of(messages: &[Message]) -> Self {
+        let mut open: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let (mut pairs, mut lone_results) = (Vec::new(), Vec::new());
+        for (at, message) in messages.iter().enumerate() {
+            for block in message.blocks().iter() {
+                if let Block::ToolResult(result) = block {
+                    match open.get_mut(result.tool_use_id.as_str()).and_then(Vec::pop) {
+                        Some(call) => pairs.push((call, at)),
+                        None => lone_results.push(at),
+                    }
+                }
+            }
+            for block in message.blocks().iter() {
+                if let Block::ToolUse(call) = block {
+                    open.entry(&call.id).or_default().push(at);
+                }
+            }
+        }
+        let lone_calls = open.into_values().flatten().collect();
+        Self { pairs, lone_calls, lone_results }
+    }
+}
+
+/// Whether the exchange of a durable result is more than the result's message and its calls, or something in it stands
+/// alone.
 pub(super) fn has_loose_durable(history: &History, split: usize) -> bool {
-    let (calls, results) = ids(&history.messages);
-    durable_messages(history, split).any(|message| {
-        let (_, own) = ids(std::slice::from_ref(message));
-        let is_lone = own.iter().any(|id| !calls.contains(id));
-        let holders = history.messages.iter().filter(|other| {
-            let (made, _) = ids(std::slice::from_ref(other));
-            made.iter().any(|id| own.contains(id))
-        });
-        let holds_more = holders.clone().any(|holder| {
-            let (made, _) = ids(std::slice::from_ref(holder));
-            made.iter().any(|id| !own.contains(id) || !results.contains(id))
-        });
-        is_lone || holds_more || holders.count() > own.len()
+    let pairs = Pairs::of(&history.messages);
+    durable_messages(history, split).any(|at| {
+        let calls: Vec<usize> =
+            pairs.pairs.iter().filter(|(_, result)| *result == at).map(|(call, _)| *call).collect();
+        let reaches_further = pairs.pairs.iter().any(|(call, result)| calls.contains(call) && *result != at);
+        let is_loose = |lone: &[usize]| lone.iter().any(|one| *one == at || calls.contains(one));
+        reaches_further || is_loose(&pairs.lone_calls) || is_loose(&pairs.lone_results)
     })
 }
 
-/// Whether two durable results answer calls of one message, which the reference charges twice.
-fn shares_a_call(history: &History, split: usize) -> bool {
-    durable_messages(history, split).count() > 1
-        && history.messages.iter().take(split).any(|message| ids(std::slice::from_ref(message)).0.len() > 1)
-}
-
-fn durable_messages(history: &History, split: usize) -> impl Iterator<Item = &Message> {
-    history
-        .messages
-        .iter()
-        .enumerate()
-        .take(split)
-        .filter(|(at, message)| {
-            message.blocks().iter().enumerate().any(|(block, content)| match content {
-                Block::ToolResult(result) => {
-                    let place = structured::ResultPlace {
-                        message: *at,
-                        block,
-                        tool_use_id: &result.tool_use_id,
-                        call: None,
-                    };
-                    history.note(place).retention == structured::Retention::Durable
-                }
-                _ => false,
-            })
-        })
-        .map(|(_, message)| message)
+/// The indices of messages before the split with a durable result.
+fn durable_messages(history: &History, split: usize) -> impl Iterator<Item = usize> {
+    let messages = history.messages.iter().enumerate().take(split);
+    let is_durable = |at: usize, block: usize, content: &Block| match content {
+        Block::ToolResult(result) => {
+            let place = ResultPlace { message: at, block, tool_use_id: &result.tool_use_id, call: None };
+            history.note(place).retention == Retention::Durable
+        }
+        _ => false,
+    };
+    let holds = move |(at, message): &(usize, &Message)| {
+        message.blocks().iter().enumerate().any(|(block, content)| is_durable(*at, block, content))
+    };
+    messages.filter(holds).map(|(at, _)| at)
 }

@@ -2,8 +2,8 @@
 
 use epitome_loop::TokenCount;
 use epitome_summarizers::structured::{
-    StructuredSummary, SummaryTemplate, TRIMMED_MARK, TrimmedSummary, estimate_text, heading_of_line,
-    is_substantive, item_of_line, read_summary, trim_summary_to_budget,
+    StructuredSummary, SummarySection, SummaryTemplate, TRIMMED_MARK, TrimmedSummary, estimate_text,
+    heading_of_line, is_substantive, item_of_line, read_summary, trim_summary_to_budget,
 };
 use serde_json::Value;
 
@@ -64,7 +64,7 @@ fn structured_render(summary: &StructuredSummary, template: &SummaryTemplate) ->
 /// Whether an entry that is shown has more than one line.
 fn could_forge(summary: &StructuredSummary, template: &SummaryTemplate) -> bool {
     let shown = template.rendered().iter().flat_map(|&section| summary.items(section));
-    shown.clone().any(|item| item.contains(['\n', '\r']))
+    shown.clone().any(|item| item.contains(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']))
 }
 
 /// Whether a rendering has no heading but its own.
@@ -78,8 +78,8 @@ pub(super) fn substantive(input: &Value, expect: &Value) -> Judgment {
     let ours = is_substantive(text);
     let is_shell_line = |line: &str| {
         heading_of_line(line).is_some()
-            || line.trim().starts_with("```")
-            || matches!(line.trim(), "-" | "*" | TRIMMED_MARK)
+            || ["```", "~~~", "---", "==="].iter().any(|mark| line.trim().starts_with(mark))
+            || matches!(line.trim(), "-" | "*" | "+" | "•" | TRIMMED_MARK)
     };
     let rule = expect["substantive"] == true && text.lines().any(is_shell_line);
     equal_or(expect["substantive"] == ours, "a word", EXACT_TRIM, rule, !ours)
@@ -97,7 +97,7 @@ pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
     let expected = expect["text"].as_str().map(|text| render_text(text, &template));
     let is_equal = ours.as_ref().map(|ours| ours.text.as_str()) == expected.as_deref();
     let check = match &ours {
-        Some(ours) => is_well_trimmed(ours, text, budget),
+        Some(ours) => is_well_trimmed(ours, text, before, budget),
         // What the reference keeps of it says nothing.
         None => expect["text"].as_str().is_some_and(|kept| !is_substantive(kept)),
     };
@@ -116,15 +116,24 @@ fn trim_answer(text: &str, template: &SummaryTemplate, budget: TokenCount) -> Op
     trim_summary_to_budget(&summary, template, budget)
 }
 
-/// Within the budget, at least nine tenths of it used if anything was left out, marked, and of the answer's own words.
-fn is_well_trimmed(trimmed: &TrimmedSummary, answer: &str, budget: TokenCount) -> bool {
+/// Within the budget, at least nine tenths of it used if anything was left out at up to twice and a half the budget,
+/// marked, and of the answer's own words.
+fn is_well_trimmed(trimmed: &TrimmedSummary, answer: &str, before: TokenCount, budget: TokenCount) -> bool {
     let used = estimate_text(&trimmed.text);
-    let uses_the_budget =
-        trimmed.left_out == 0 || used.get() * 10 >= budget.get() * 9 && trimmed.text.contains(TRIMMED_MARK);
+    let is_marked = trimmed.left_out == 0 || trimmed.text.contains(TRIMMED_MARK);
+    let is_near = before.get().saturating_mul(2) <= budget.get().saturating_mul(5);
+    let uses_the_budget = trimmed.left_out == 0 || !is_near || used.get() * 10 >= budget.get() * 9;
+    let read = read_summary(answer).unwrap_or_default();
+    let sources: Vec<&str> = SummarySection::ALL
+        .iter()
+        .flat_map(|&section| read.items(section))
+        .map(|item| item.as_str())
+        .chain([answer])
+        .collect();
     let mut items = trimmed.text.lines().filter_map(item_of_line);
     let is_said = items.all(|item| {
-        let words = item.trim_start_matches('\\').split_whitespace();
-        words.clone().take(1).all(|word| answer.contains(word.trim_start_matches('\\')))
+        let first = item.split_whitespace().next().unwrap_or_default().trim_start_matches('\\');
+        sources.iter().any(|source| source.contains(first))
     });
-    used <= budget && uses_the_budget && is_said && is_substantive(&trimmed.text)
+    used <= budget && is_marked && uses_the_budget && is_said && is_substantive(&trimmed.text)
 }
