@@ -45,22 +45,27 @@ pub(super) fn push_heading(text: &mut String, title: &str) {
 
 /// An entry, without its mark.
 pub(super) fn push_entry(text: &mut String, entry: &str) {
-    let lines = entry.split_inclusive(LINE_BREAKS);
+    let mut lines = entry.split_inclusive('\n').peekable();
     // A bullet with nothing behind it would be none.
-    let says = |line: &&str| !line.trim().is_empty();
-    let first = if entry.contains(|character: char| !character.is_whitespace()) {
-        lines.clone().position(|line| says(&line))
-    } else {
-        None
-    };
-    for (at, line) in lines.skip(first.unwrap_or(0)).enumerate() {
-        if at > 0 && is_structure(line) {
-            let indent = line.len() - line.trim_start().len();
-            text.push_str(line.get(..indent).unwrap_or_default());
-            text.push('\\');
-            text.push_str(line.trim_start());
-        } else {
-            text.push_str(line);
+    if !entry.trim().is_empty() {
+        while lines.next_if(|line| line.trim().is_empty()).is_some() {}
+    }
+    for (at, line) in lines.enumerate() {
+        // What ends no line for our reader may end one for another.
+        for (part_at, part) in line.split_inclusive(LINE_BREAKS).enumerate() {
+            let is_start = if part_at > 0 {
+                is_structure(part)
+            } else {
+                at > 0 && (is_structure(line) || is_structure(part))
+            };
+            if is_start {
+                let indent = part.len() - part.trim_start().len();
+                text.push_str(part.get(..indent).unwrap_or_default());
+                text.push('\\');
+                text.push_str(part.trim_start());
+            } else {
+                text.push_str(part);
+            }
         }
     }
 }

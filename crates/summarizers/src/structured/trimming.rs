@@ -239,7 +239,8 @@ fn finish(slots: &[Slot], summary: &StructuredSummary, template: &SummaryTemplat
         for entry in whole.chain(&slot.part) {
             text.push_str("\n- ");
             text.push_str(entry);
-            is_substance |= is_substantive(entry);
+            // What was neutralized on the way says no more than before.
+            is_substance |= is_substantive(&entry.replace("\n\\", "\n"));
         }
         if slot.is_marked {
             text.push('\n');

@@ -5,3 +5,6 @@
 mod extractive_laws;
 mod extractive_rules;
 mod extractive_standing;
+mod structured_laws;
+mod structured_pass;
+mod structured_scene;

@@ -138,3 +138,105 @@ fn is_bold_or_labelled(line: &str) -> bool {
     let bare = line.trim_end_matches([':', '：']).trim_end();
     bare.len() < line.len() || ["**", "__"].iter().any(|mark| bare.starts_with(mark) && bare.ends_with(mark))
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Lines as models write them, well and badly.
+    fn line() -> impl Strategy<Value = String> {
+        let heading = prop::sample::select(vec![
+            "### Key facts",
+            "Decisions",
+            "**Pending tasks:**",
+            "**Open questions**:",
+            "## Decisions :",
+            "# Other",
+            "**Other**",
+            "Other:",
+            "__Other__",
+            "### Key facts ###",
+            "#tag",
+            "* Decisions",
+            "### Pending tasks (cont.)",
+            "KEY FACTS",
+            "Other\n---",
+            "Other\n===",
+            "### Decisions::",
+            "*Key facts*",
+        ]);
+        let bullet = prop::sample::select(vec![
+            "- a", "* b", "+ c", "• d", "1. e", "2) f", "- [ ] g", "[x] h", "-i", "‣ j", "  - k", "- ", "-",
+            "> q", "- \"", "- [", "a) z",
+        ]);
+        let other = prop::sample::select(vec![
+            "",
+            " ",
+            "prose",
+            "  goes on",
+            "```",
+            "```sh",
+            "~~~",
+            "# comment",
+            "---",
+            "<tag>",
+            "| a |",
+            "[trimmed]",
+            "Note that:",
+            "\u{1d}",
+            "{\"key_facts\": [\"x\"]}",
+            "{\"decisions\": []}",
+            "- {\"decisions\": [\"y\"]}",
+            "[1]",
+            "{\"key_facts\": [1], \"decisions\": []}",
+            "Here: {\"open_questions\": [\"z\"]}",
+            "\"",
+            "{",
+            "]",
+            "`{}`",
+        ]);
+        prop_oneof![3 => heading, 3 => bullet, 3 => other].prop_map(str::to_owned)
+    }
+
+    fn answer() -> impl Strategy<Value = String> {
+        let breaks = prop::sample::select(vec!["\n", "\n", "\n", "\r\n", "\n\n"]);
+        prop::collection::vec((line(), breaks), 0..14)
+            .prop_map(|lines| lines.into_iter().map(|(line, end)| line + end).collect())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+
+        /// What the reference would answer is always equal to ours or in the class, also in files never seen.
+        #[test]
+        fn every_answer_is_equal_or_in_the_class(text in answer()) {
+            let expect = json!({"parsed": reference_reader::read(&text)});
+            let judgment = parse(&json!({"text": text}), &expect);
+            prop_assert!(matches!(judgment, Judgment::Equal | Judgment::Better(_)), "{judgment:?} {text:?}");
+        }
+
+        #[test]
+        fn every_line_is_equal_or_in_the_class(line in line()) {
+            let section = reference_reader::heading(&line)
+                .and_then(|at| epitome_summarizers::structured::SummarySection::ALL.get(at).copied())
+                .map(epitome_summarizers::structured::SummarySection::key);
+            let judgments = [
+                heading(&json!({"line": line}), &json!({"section": section})),
+                bullet(&json!({"line": line}), &json!({"item": reference_reader::bullet(&line)})),
+            ];
+            for judgment in judgments {
+                prop_assert!(matches!(judgment, Judgment::Equal | Judgment::Better(_)), "{judgment:?} {line:?}");
+            }
+        }
+
+        #[test]
+        fn every_json_is_equal_or_in_the_class(text in answer()) {
+            let found = reference_reader::extract_json(&text);
+            let expect = json!({"found": found.is_some(), "value": found});
+            let judgment = extract_json(&json!({"text": text}), &expect);
+            prop_assert!(matches!(judgment, Judgment::Equal | Judgment::Better(_)), "{judgment:?} {text:?}");
+        }
+    }
+}
