@@ -10,12 +10,14 @@ mod files;
 mod order;
 mod sameness;
 mod script;
+mod structured_reader;
 mod summary_xml;
 mod transcripts;
 mod wire;
 
 pub use extractive::extractive;
 pub use files::{policy_file, rig_file};
+pub use structured_reader::structured_reader;
 pub use summary_xml::summary_xml;
 pub use transcripts::{
     transcript_anthropic, transcript_claude_code, transcript_claude_stream_json, transcript_codex,
@@ -38,6 +40,7 @@ pub const LAWS: &[Law] = &[
     Law { name: "extractive", check: extractive },
     Law { name: "policy_file", check: policy_file },
     Law { name: "rig_file", check: rig_file },
+    Law { name: "structured_reader", check: structured_reader },
     Law { name: "summary_xml", check: summary_xml },
     Law { name: "transcript_anthropic", check: transcript_anthropic },
     Law { name: "transcript_claude_code", check: transcript_claude_code },

@@ -87,6 +87,11 @@ fn steps() -> Vec<Step> {
             Cargo::new(&["run", "--quiet", "-p", "epitome-tests", "--bin", "conformance", "--"])
                 .arg("tests/vectors/reference"),
         ),
+        Step::cargo(
+            "conformance of structured summaries",
+            Cargo::new(&["run", "--quiet", "-p", "epitome-tests", "--bin", "conformance", "--"])
+                .arg("tests/vectors/structured"),
+        ),
         // Criterion runs each benchmark once when it is started as a test.
         Step::cargo("benches", Cargo::new(&["test", "--quiet", "-p", "epitome-benches", "--benches"])),
         Step::cargo("test", Cargo::new(&["test", "--workspace"])),

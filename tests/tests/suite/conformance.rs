@@ -1,8 +1,9 @@
 //! Our functions against the committed vectors of the reference: one test a file.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
-use epitome_tests::conformance::{self, FileReport, STRICTER_WIRE, print_reports};
+use epitome_tests::conformance::{self, BETTER_CLASSES, FileReport, STRICTER_WIRE, print_reports};
 use epitome_tests::with_deep_stack;
 
 fn compare(name: &str) -> FileReport {
@@ -158,4 +159,43 @@ fn every_suite_has_its_vectors() {
     let files: Vec<_> = files.iter().map(|(name, _)| name.as_str()).collect();
     let suites: Vec<_> = conformance::SUITES.iter().map(|suite| suite.name).collect();
     assert_eq!(suites, files);
+}
+
+/// A file of structured summaries, by the operations that its cases name.
+fn compare_structured(name: &str) -> FileReport {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("vectors/structured/{name}.jsonl"));
+    assert!(conformance::is_structured(&file).unwrap());
+    let report = with_deep_stack(|| conformance::run_structured(name, &file)).unwrap().unwrap();
+    let mut shown = Vec::new();
+    print_reports(&mut shown, std::slice::from_ref(&report)).unwrap();
+    assert!(report.cases > 0 && report.different.is_empty(), "{}", String::from_utf8_lossy(&shown));
+    report
+}
+
+#[test]
+fn every_structured_vector_is_equal_or_in_a_named_class() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/structured");
+    let files = conformance::files_of(&folder).unwrap();
+    let reports: Vec<_> = files.iter().map(|(name, _)| compare_structured(name)).collect();
+    assert_eq!(reports.iter().map(|report| report.cases).sum::<usize>(), 1863);
+    assert!(reports.iter().map(|report| report.equal).sum::<usize>() > 1200);
+    // Each class has its cases, and no other class has any.
+    let used: BTreeSet<_> = reports.iter().flat_map(|report| report.better.keys().copied()).collect();
+    assert_eq!(used, BETTER_CLASSES.iter().map(|class| class.name).collect());
+}
+
+#[test]
+fn the_page_explains_every_class() {
+    let page = include_str!("../../../docs/structured-summary.md");
+    for class in BETTER_CLASSES {
+        assert!(page.contains(&format!("`{}`", class.name)), "{}", class.name);
+    }
+}
+
+#[test]
+fn sizes_splits_and_texts_are_the_references() {
+    for name in ["tokens", "render", "transcript"] {
+        let report = compare_structured(name);
+        assert_eq!(report.equal, report.cases, "{name}");
+    }
 }

@@ -41,6 +41,7 @@ replayed![
     extractive,
     policy_file,
     rig_file,
+    structured_reader,
     summary_xml,
     transcript_anthropic,
     transcript_claude_code,

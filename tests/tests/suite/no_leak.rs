@@ -23,6 +23,10 @@ use epitome_sessionruntime::journal::{
 };
 use epitome_sessionruntime::*;
 use epitome_summarizers::Extractive;
+use epitome_summarizers::structured::{
+    StructuredFailure, StructuredOutcome, StructuredPass, StructuredSummarizer, StructuredSummaryConfig,
+    SummaryTemplate,
+};
 use epitome_tests::wait;
 use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, write};
 
@@ -149,10 +153,26 @@ fn errors() -> Vec<Provoked> {
     errors.extend(refused_summaries().into_iter().map(|bytes| refused(parse_summary(&bytes))));
     errors.push(provoked(ModelCallError::from(ModelCallErrorKind::Status(500))));
     errors.push(provoked(ModelCallErrorKind::Malformed));
+    errors.push(provoked(structured_failure()));
     errors.extend(journal_errors());
     errors.extend(session_errors());
     errors.extend(refused_transcripts().into_iter().map(|text| refused(read_transcript(&text))));
     errors
+}
+
+/// The failure of a structured pass in which everything holds the canary, a model's refusal included.
+fn structured_failure() -> StructuredFailure {
+    let client = |_: &ModelCall| Ok(ModelAnswer::text(CANARY));
+    let turn = |_| [Message::user(CANARY), Message::assistant(CANARY)];
+    let history: Vec<Message> = (0..8).flat_map(turn).collect();
+    let template =
+        SummaryTemplate { header: CANARY.repeat(40).into(), ..SummaryTemplate::default_template() };
+    let config = StructuredSummaryConfig::for_model(CANARY).template(template).summary_instructions(CANARY);
+    let pass = StructuredPass::new(history.into(), TokenCount(100));
+    match wait(StructuredSummarizer::new(Arc::new(client), config).compact(&pass)) {
+        StructuredOutcome::Failed { reason } => reason,
+        outcome => panic!("not refused: {outcome:?}"),
+    }
 }
 
 /// The errors of a journal whose records hold the canary.
