@@ -9,7 +9,7 @@ use super::prompt::Again;
 use super::reader::read_summary;
 use super::rendering::render;
 use super::section::StructuredSummary;
-use super::trimming::{trim_summary_to_budget, trim_text_to_budget};
+use super::trimming::{is_substantive, trim_summary_to_budget, trim_text_to_budget};
 
 /// A summary that may be committed.
 pub(super) struct Committed {
@@ -110,7 +110,10 @@ fn trimmed(text: &str, config: &StructuredSummaryConfig, budget: TokenCount) -> 
     let template = config.summary_template();
     let read = read_summary(text).filter(|summary| !summary.is_empty() && summary.fits(template));
     let is_raw = read.is_none();
-    let summary = read.unwrap_or_else(|| StructuredSummary::of_raw_text(text.trim(), template));
+    if is_raw && !is_substantive(text) {
+        return None;
+    }
+    let summary = read.unwrap_or_else(|| StructuredSummary::of_raw_text(text, template));
     let trimmed = trim_summary_to_budget(&summary, template, budget)?;
     let was_cut = trimmed.left_out > 0;
     let degraded = (was_cut || is_raw).then_some(Degradation::Trimmed { is_raw });

@@ -102,16 +102,24 @@ pub fn trim_text_to_budget(text: &str, budget: TokenCount) -> Option<String> {
 /// What says nothing is the shell of a summary, and no summary.
 #[must_use]
 pub fn is_substantive(text: &str) -> bool {
-    text.lines().map(str::trim).any(|line| {
-        let is_shell = line.is_empty()
-            || line == TRIMMED_MARK
-            || line.starts_with('#')
-            || is_fence(line)
-            || underline(line).is_some()
-            || heading_of_line(line).is_some()
-            || matches!(line, "-" | "*" | "+" | "•");
-        !is_shell
-    })
+    text.lines().any(|line| heading_of_line(line).is_none() && !is_shell(line))
+}
+
+/// Whether a line is part of a shell, whatever section it names.
+fn is_shell(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty()
+        || line == TRIMMED_MARK
+        || line.starts_with('#')
+        || is_fence(line)
+        || underline(line).is_some()
+        || matches!(line, "-" | "*" | "+" | "•")
+}
+
+/// Whether an entry says something. Behind its bullet, a title is a word like any other.
+fn entry_says_something(entry: &str) -> bool {
+    let (first, rest) = entry.split_once('\n').unwrap_or((entry, ""));
+    !is_shell(first) || is_substantive(rest)
 }
 
 /// How many of the room's characters may stay unused so that at least nine tenths of the budget are used.
@@ -126,7 +134,11 @@ fn size(text: &str) -> usize {
 }
 
 fn says_something(summary: &StructuredSummary, template: &SummaryTemplate) -> bool {
-    template.rendered().iter().flat_map(|&section| summary.items(section)).any(|item| is_substantive(item))
+    template
+        .rendered()
+        .iter()
+        .flat_map(|&section| summary.items(section))
+        .any(|item| entry_says_something(item))
 }
 
 /// One place of the template with its entries as they are rendered.
@@ -240,7 +252,7 @@ fn finish(slots: &[Slot], summary: &StructuredSummary, template: &SummaryTemplat
             text.push_str("\n- ");
             text.push_str(entry);
             // What was neutralized on the way says no more than before.
-            is_substance |= is_substantive(&entry.replace("\n\\", "\n"));
+            is_substance |= entry_says_something(&entry.replace("\n\\", "\n"));
         }
         if slot.is_marked {
             text.push('\n');

@@ -101,6 +101,10 @@ pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
         // What the reference keeps of it says nothing.
         None => expect["text"].as_str().is_some_and(|kept| !is_substantive(kept)),
     };
+    if ours.is_none() {
+        // A shell is no summary, even where nothing is to be trimmed.
+        return equal_or(is_equal, "the trimmed text", EXACT_TRIM, true, check);
+    }
     if before <= budget {
         // Nothing is to be trimmed, but a text of several lines is not one bullet as it stands.
         let class = if read_summary(text).is_some() { SECTIONS_KEPT } else { NOTHING_FORGED };
@@ -112,7 +116,10 @@ pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
 /// An answer trimmed as a pass does it.
 fn trim_answer(text: &str, template: &SummaryTemplate, budget: TokenCount) -> Option<TrimmedSummary> {
     let read = read_summary(text).filter(|summary| !summary.is_empty() && summary.fits(template));
-    let summary = read.unwrap_or_else(|| StructuredSummary::of_raw_text(text.trim(), template));
+    if read.is_none() && !is_substantive(text) {
+        return None;
+    }
+    let summary = read.unwrap_or_else(|| StructuredSummary::of_raw_text(text, template));
     trim_summary_to_budget(&summary, template, budget)
 }
 
