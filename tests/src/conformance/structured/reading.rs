@@ -207,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #![proptest_config(ProptestConfig::with_cases(2000))]
 
         /// What the reference would answer is always equal to ours or in the class, also in files never seen.
         #[test]

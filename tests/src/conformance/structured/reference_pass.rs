@@ -381,7 +381,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(3000))]
+        #![proptest_config(ProptestConfig::with_cases(2000))]
 
         /// A pass of the reference is always equal to ours or in a class, also in files never seen.
         #[test]

@@ -98,8 +98,11 @@ pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
     let is_equal = ours.as_ref().map(|ours| ours.text.as_str()) == expected.as_deref();
     let check = match &ours {
         Some(ours) => is_well_trimmed(ours, text, before, budget),
-        // What the reference keeps of it says nothing.
-        None => expect["text"].as_str().is_some_and(|kept| !is_substantive(kept)),
+        // What the reference keeps of it says nothing, or is over the budget once it is neutralized.
+        None => expect["text"].as_str().is_some_and(|kept| {
+            let neutral = structured_render(&StructuredSummary::of_raw_text(kept, &template), &template);
+            !is_substantive(kept) || estimate_text(&neutral) > budget
+        }),
     };
     if ours.is_none() {
         // A shell is no summary, even where nothing is to be trimmed.
@@ -129,8 +132,12 @@ fn is_well_trimmed(trimmed: &TrimmedSummary, answer: &str, before: TokenCount, b
     let used = estimate_text(&trimmed.text);
     let is_marked = trimmed.left_out == 0 || trimmed.text.contains(TRIMMED_MARK);
     let is_near = before.get().saturating_mul(2) <= budget.get().saturating_mul(5);
-    let uses_the_budget = trimmed.left_out == 0 || !is_near || used.get() * 10 >= budget.get() * 9;
     let read = read_summary(answer).unwrap_or_default();
+    // Where a section goes with its heading, nothing smaller may be left to fill its place.
+    let sections = SummarySection::ALL.iter().filter(|&&section| !read.items(section).is_empty()).count();
+    let headings = trimmed.text.lines().filter(|line| heading_of_line(line).is_some()).count();
+    let uses_the_budget =
+        trimmed.left_out == 0 || !is_near || headings < sections || used.get() * 10 >= budget.get() * 9;
     let sources: Vec<&str> = SummarySection::ALL
         .iter()
         .flat_map(|&section| read.items(section))
