@@ -1,5 +1,6 @@
 //! One pass over a history.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use epitome_loop::{Message, ModelCall, ModelCallError, ModelClient, Role, SharedText, TokenCount};
@@ -7,7 +8,7 @@ use epitome_loop::{Message, ModelCall, ModelCallError, ModelClient, Role, Shared
 use super::answer::{Committed, judge_first, judge_second};
 use super::config::StructuredSummaryConfig;
 use super::durable::{durable_messages, pull};
-use super::estimate::{CharacterScale, MessageScale, count_messages, most_characters};
+use super::estimate::{CharacterScale, MessageScale, count_messages, message_size, most_characters};
 use super::notes::ResultNotes;
 use super::outcome::{NoChange, StructuredFailure, StructuredOutcome};
 use super::pairing::Pairing;
@@ -81,6 +82,23 @@ struct Plan {
     stays: Vec<bool>,
 }
 
+/// The pins by size, so that each message is compared with few of them.
+struct Pins<'p>(HashMap<u64, Vec<&'p Message>>);
+
+impl<'p> Pins<'p> {
+    fn of(pinned: &'p [Message]) -> Self {
+        let mut pins: HashMap<u64, Vec<&Message>> = HashMap::new();
+        for pin in pinned {
+            pins.entry(message_size(pin)).or_default().push(pin);
+        }
+        Self(pins)
+    }
+
+    fn contains(&self, message: &Message) -> bool {
+        !self.0.is_empty() && self.0.get(&message_size(message)).is_some_and(|pins| pins.contains(&message))
+    }
+}
+
 impl StructuredSummarizer {
     /// A summarizer that asks this client.
     #[must_use]
@@ -152,12 +170,13 @@ impl StructuredSummarizer {
                 *stay = true;
             }
         }
+        let pins = Pins::of(&pass.pinned);
         let mut dropped = Vec::new();
         for (at, message) in messages.iter().enumerate() {
             let is_lone = pairing.is_lone_result(at, message);
             let stay = at < heads || at >= split && !is_lone || stays.get(at).copied().unwrap_or(false);
             // A pin stands in front of the new history already.
-            let is_pin = at < split && pass.pinned.contains(message);
+            let is_pin = at < split && pins.contains(message);
             if let Some(slot) = stays.get_mut(at) {
                 *slot = stay;
             }

@@ -231,6 +231,12 @@ mod tests {
             }
         }
 
+        /// What fuzzing holds, on answers as models write them.
+        #[test]
+        fn the_law_of_fuzzing_holds(text in answer()) {
+            crate::fuzzing::structured_reader(text.as_bytes());
+        }
+
         #[test]
         fn every_json_is_equal_or_in_the_class(text in answer()) {
             let found = reference_reader::extract_json(&text);
