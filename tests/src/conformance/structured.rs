@@ -8,7 +8,6 @@ mod log;
 mod passes;
 mod prompts;
 mod reading;
-#[cfg(test)]
 mod reference_pass;
 mod reference_reader;
 mod scene;

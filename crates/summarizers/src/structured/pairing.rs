@@ -19,6 +19,9 @@ pub struct Pairing {
     slid: Vec<usize>,
 }
 
+/// Per id, the calls that are open: message, place among its calls, block.
+type Open<'m> = HashMap<&'m SharedText, Vec<(usize, usize, usize)>>;
+
 /// One result.
 #[derive(Clone, Debug)]
 struct PairedResult {
@@ -33,42 +36,34 @@ impl Pairing {
     pub fn of(messages: &[Message]) -> Self {
         let mut answers: Vec<Vec<Option<usize>>> = Vec::with_capacity(messages.len());
         let mut results: Vec<Vec<PairedResult>> = Vec::with_capacity(messages.len());
-        // Per id, the calls that are open: message, place among its calls, block.
-        let mut open: HashMap<&SharedText, Vec<(usize, usize, usize)>> = HashMap::new();
+        let mut open: Open<'_> = HashMap::new();
         for (at, message) in messages.iter().enumerate() {
-            let mut calls = Vec::new();
+            answers.push(Vec::new());
             let mut found = Vec::new();
-            let mut answer =
-                |id, block, answers: &mut Vec<Vec<Option<usize>>>, calls: &mut Vec<Option<usize>>| {
-                    let call = open.get_mut(id).and_then(Vec::pop);
-                    if let Some((message, place, _)) = call {
-                        let list = if message == at { Some(&mut *calls) } else { answers.get_mut(message) };
-                        if let Some(slot) = list.and_then(|list| list.get_mut(place)) {
-                            *slot = Some(at);
-                        }
-                    }
-                    PairedResult { block, call: call.map(|(message, _, block)| (message, block)) }
-                };
+            let mut answer = |id, block, open: &mut Open<'_>, answers: &mut Vec<Vec<Option<usize>>>| {
+                let call = open.get_mut(id).and_then(Vec::pop);
+                if let Some((message, place, _)) = call
+                    && let Some(slot) = answers.get_mut(message).and_then(|calls| calls.get_mut(place))
+                {
+                    *slot = Some(at);
+                }
+                found.push(PairedResult { block, call: call.map(|(message, _, block)| (message, block)) });
+            };
             if let Message::ToolResult { tool_use_id, .. } = message {
-                found.push(answer(tool_use_id, 0, &mut answers, &mut calls));
+                answer(tool_use_id, 0, &mut open, &mut answers);
             }
-            let mut made = Vec::new();
             for (block, content) in message.blocks().iter().enumerate() {
                 match content {
                     Block::ToolUse(call) => {
-                        made.push((&call.id, (at, calls.len(), block)));
-                        calls.push(None);
+                        if let Some(calls) = answers.last_mut() {
+                            open.entry(&call.id).or_default().push((at, calls.len(), block));
+                            calls.push(None);
+                        }
                     }
-                    Block::ToolResult(result) => {
-                        found.push(answer(&result.tool_use_id, block, &mut answers, &mut calls));
-                    }
+                    Block::ToolResult(result) => answer(&result.tool_use_id, block, &mut open, &mut answers),
                     _ => {}
                 }
             }
-            for (id, call) in made {
-                open.entry(id).or_default().push(call);
-            }
-            answers.push(calls);
             results.push(found);
         }
         let slid = slid_cuts(&results);

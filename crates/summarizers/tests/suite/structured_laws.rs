@@ -92,25 +92,23 @@ fn loose(messages: &[Message]) -> (usize, usize) {
     let mut open: Vec<String> = Vec::new();
     let mut lone = 0;
     for message in messages {
-        let mut results: Vec<&SharedText> = Vec::new();
+        let mut answer = |id: &SharedText, open: &mut Vec<String>| match open
+            .iter()
+            .rposition(|one| *one == id.as_str())
+        {
+            Some(at) => drop(open.remove(at)),
+            None => lone += 1,
+        };
         if let Message::ToolResult { tool_use_id, .. } = message {
-            results.push(tool_use_id);
+            answer(tool_use_id, &mut open);
         }
-        let mut made = Vec::new();
         for block in message.blocks().iter() {
             match block {
-                Block::ToolUse(call) => made.push(call.id.to_string()),
-                Block::ToolResult(result) => results.push(&result.tool_use_id),
+                Block::ToolUse(call) => open.push(call.id.to_string()),
+                Block::ToolResult(result) => answer(&result.tool_use_id, &mut open),
                 _ => {}
             }
         }
-        for id in results {
-            match open.iter().rposition(|one| *one == id.as_str()) {
-                Some(at) => drop(open.remove(at)),
-                None => lone += 1,
-            }
-        }
-        open.extend(made);
     }
     (open.len(), lone)
 }

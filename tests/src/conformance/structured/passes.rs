@@ -86,6 +86,10 @@ pub(super) fn compact(input: &Value, expect: &Value) -> Judgment {
     if differing.is_empty() {
         return Judgment::Equal;
     }
+    let broken = super::reference_pass::broken_rules(input, expect);
+    if !broken.is_empty() {
+        return Judgment::of("what the reference's rules give", format!("another pass: {broken:?}"));
+    }
     match run.class() {
         Some((class, true)) => Judgment::Better(class),
         Some((class, false)) => {

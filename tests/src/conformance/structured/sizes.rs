@@ -106,7 +106,9 @@ pub(super) fn durable(input: &Value, expect: &Value) -> Judgment {
         .map(|message| count_messages(&scale, [message]).get())
         .sum();
     let check = cost <= budget.get() && parts_no_exchange(&ours, &Pairs::of(messages), split);
-    equal_or(is_equal, "the same messages", PAIRS_AND_HEADS, has_loose_durable(&history, split), check)
+    let reference = super::reference_pass::pull(&history, &scale, split, budget.get());
+    let rule = has_loose_durable(&history, split) && json!(reference) == expect["indices"];
+    equal_or(is_equal, "the same messages", PAIRS_AND_HEADS, rule, check)
 }
 
 /// Whether everything that is paired with a kept message is kept too or stands behind the split.
@@ -131,16 +133,15 @@ impl Pairs {
         let (mut pairs, mut lone_results) = (Vec::new(), Vec::new());
         for (at, message) in messages.iter().enumerate() {
             for block in message.blocks().iter() {
-                if let Block::ToolResult(result) = block {
-                    match open.get_mut(result.tool_use_id.as_str()).and_then(Vec::pop) {
-                        Some(call) => pairs.push((call, at)),
-                        None => lone_results.push(at),
+                match block {
+                    Block::ToolUse(call) => open.entry(&call.id).or_default().push(at),
+                    Block::ToolResult(result) => {
+                        match open.get_mut(result.tool_use_id.as_str()).and_then(Vec::pop) {
+                            Some(call) => pairs.push((call, at)),
+                            None => lone_results.push(at),
+                        }
                     }
-                }
-            }
-            for block in message.blocks().iter() {
-                if let Block::ToolUse(call) = block {
-                    open.entry(&call.id).or_default().push(at);
+                    _ => {}
                 }
             }
         }

@@ -5,7 +5,7 @@ use epitome_summarizers::structured::{
     StructuredSummary, SummarySection, SummaryTemplate, TRIMMED_MARK, TrimmedSummary, estimate_text,
     heading_of_line, is_substantive, item_of_line, read_summary, trim_summary_to_budget,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::Judgment;
 use super::classes::{BETTER_READING, EXACT_TRIM, NOTHING_FORGED, SECTIONS_KEPT};
@@ -81,7 +81,9 @@ pub(super) fn substantive(input: &Value, expect: &Value) -> Judgment {
             || ["```", "~~~", "---", "==="].iter().any(|mark| line.trim().starts_with(mark))
             || matches!(line.trim(), "-" | "*" | "+" | "•" | TRIMMED_MARK)
     };
-    let rule = expect["substantive"] == true && text.lines().any(is_shell_line);
+    let rule = super::reference_pass::is_substantive(text)
+        && expect["substantive"] == true
+        && text.lines().any(is_shell_line);
     equal_or(expect["substantive"] == ours, "a word", EXACT_TRIM, rule, !ours)
 }
 
@@ -95,6 +97,9 @@ pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
     }
     let ours = trim_answer(text, &template, budget);
     let expected = expect["text"].as_str().map(|text| render_text(text, &template));
+    if json!(super::reference_pass::trim(text, &input["template"], budget.get())) != expect["text"] {
+        return Judgment::of("what the reference's rules give", "another text");
+    }
     let is_equal = ours.as_ref().map(|ours| ours.text.as_str()) == expected.as_deref();
     let check = match &ours {
         Some(ours) => is_well_trimmed(ours, text, before, budget),
