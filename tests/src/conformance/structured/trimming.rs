@@ -103,10 +103,10 @@ pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
     let is_equal = ours.as_ref().map(|ours| ours.text.as_str()) == expected.as_deref();
     let check = match &ours {
         Some(ours) => is_well_trimmed(ours, text, before, budget),
-        // What the reference keeps of it says nothing, or is over the budget once it is neutralized.
+        // It says nothing, or what the reference keeps of it does, or that is over the budget once it is neutralized.
         None => expect["text"].as_str().is_some_and(|kept| {
             let neutral = structured_render(&StructuredSummary::of_raw_text(kept, &template), &template);
-            !is_substantive(kept) || estimate_text(&neutral) > budget
+            !is_substantive(text) || !is_substantive(kept) || estimate_text(&neutral) > budget
         }),
     };
     if ours.is_none() {
