@@ -188,11 +188,6 @@ impl Gathered {
         self.draft.finish.is_some()
     }
 
-    /// Whether there was something of an answer.
-    pub(super) fn has_begun(&self) -> bool {
-        self.begun
-    }
-
     /// What was gathered.
     pub(super) fn draft(self) -> Draft {
         let Self { mut draft, pieces, refusal, begun: _ } = self;

@@ -18,13 +18,7 @@ impl EventReader for Reader {
     }
 
     fn end(self: Box<Self>) -> Result<Draft, ModelCallErrorKind> {
-        if self.gathered.is_whole() {
-            Ok(self.gathered.draft())
-        } else if self.gathered.has_begun() {
-            // Every answer has an end with a name.
-            Err(ModelCallErrorKind::Network)
-        } else {
-            Err(ModelCallErrorKind::Malformed)
-        }
+        // Every answer has an end with a name.
+        if self.gathered.is_whole() { Ok(self.gathered.draft()) } else { Err(ModelCallErrorKind::Network) }
     }
 }
