@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::answer::Draft;
 use crate::dialect::{EventReader, Interface, KeyHeader, NoPlace, Outgoing};
+use crate::wire_json::object;
 
 /// The interface.
 pub(crate) struct AnthropicMessages;
@@ -48,6 +49,6 @@ impl Interface for AnthropicMessages {
         struct Count {
             input_tokens: u64,
         }
-        serde_json::from_slice(body).ok().map(|Count { input_tokens }| input_tokens)
+        object(body).ok().map(|Count { input_tokens }| input_tokens)
     }
 }

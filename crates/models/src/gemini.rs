@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::answer::Draft;
 use crate::dialect::{EventReader, Interface, KeyHeader, NoPlace, Outgoing};
+use crate::wire_json::object;
 
 /// The interface.
 pub(crate) struct GeminiContents;
@@ -47,7 +48,7 @@ impl Interface for GeminiContents {
         struct Count {
             total_tokens: u64,
         }
-        serde_json::from_slice(body).ok().map(|Count { total_tokens }| total_tokens)
+        object(body).ok().map(|Count { total_tokens }| total_tokens)
     }
 }
 

@@ -8,6 +8,8 @@ mod dialect;
 mod endpoint;
 mod gemini;
 mod http_date;
+#[cfg(test)]
+mod interface_tests;
 mod network_model;
 mod openai_chat;
 mod openai_responses;
@@ -23,6 +25,7 @@ mod server_events;
 mod settings;
 mod tls;
 mod transport;
+mod wire_json;
 
 pub use answer::WORDLESS_REFUSAL;
 pub use api_key::process_environment;

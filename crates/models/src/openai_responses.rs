@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use crate::answer::Draft;
 use crate::dialect::{EventReader, Interface, KeyHeader, NoPlace, Outgoing};
+use crate::wire_json::object;
 
 /// The interface.
 pub(crate) struct OpenAiResponses;
@@ -42,7 +43,7 @@ impl Interface for OpenAiResponses {
             object: String,
             input_tokens: u64,
         }
-        let Count { object, input_tokens } = serde_json::from_slice(body).ok()?;
+        let Count { object, input_tokens } = object(body).ok()?;
         (object == "response.input_tokens").then_some(input_tokens)
     }
 }

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::SIGNATURE;
 use crate::answer::Draft;
 use crate::provider_error::error_in_answer;
+use crate::wire_json::object;
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -106,8 +107,7 @@ impl WireUsage {
 
 /// Reads an answer.
 pub(super) fn read(body: &[u8]) -> Result<Draft, ModelCallErrorKind> {
-    let Body { kind, error, content, stop_reason, stop_details, usage, model } =
-        serde_json::from_slice(body).map_err(|_| ModelCallErrorKind::Malformed)?;
+    let Body { kind, error, content, stop_reason, stop_details, usage, model } = object(body)?;
     if let Some(kind) = error_in_answer(error) {
         return Err(kind);
     }

@@ -10,6 +10,7 @@ use super::answer::{Part, StopDetails, WireUsage, push_call, push_end, push_thin
 use crate::answer::Draft;
 use crate::dialect::EventReader;
 use crate::provider_error::error_in_answer;
+use crate::wire_json::object;
 
 #[derive(Deserialize)]
 struct Event<'a> {
@@ -105,8 +106,7 @@ impl Reader {
 
 impl EventReader for Reader {
     fn take(&mut self, data: &[u8]) -> Result<(), ModelCallErrorKind> {
-        let Event { kind, error, message, index, content_block, delta, usage } =
-            serde_json::from_slice(data).map_err(|_| ModelCallErrorKind::Malformed)?;
+        let Event { kind, error, message, index, content_block, delta, usage } = object(data)?;
         if let Some(kind) = error_in_answer(error) {
             return Err(kind);
         }

@@ -7,6 +7,7 @@ use serde_json::value::RawValue;
 use super::SIGNATURE;
 use crate::answer::{Draft, usage_with_cache_inside};
 use crate::provider_error::error_in_answer;
+use crate::wire_json::object;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -131,8 +132,7 @@ pub(super) fn read(body: &[u8]) -> Result<Draft, ModelCallErrorKind> {
 
 /// Adds what a body says to an answer.
 pub(super) fn take(body: &[u8], gathered: &mut Gathered) -> Result<(), ModelCallErrorKind> {
-    let Body { error, candidates, prompt_feedback, usage_metadata, model_version } =
-        serde_json::from_slice(body).map_err(|_| ModelCallErrorKind::Malformed)?;
+    let Body { error, candidates, prompt_feedback, usage_metadata, model_version } = object(body)?;
     if let Some(kind) = error_in_answer(error) {
         return Err(kind);
     }

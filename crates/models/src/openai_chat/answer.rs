@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use super::usage::WireUsage;
 use crate::answer::Draft;
 use crate::provider_error::error_in_answer;
+use crate::wire_json::object;
 
 /// The end of an answer that failed on the way, as gateways call it.
 pub(super) const FAILED: &str = "error";
@@ -123,8 +124,7 @@ impl<'de> Deserialize<'de> for Content {
 
 /// Reads an answer.
 pub(super) fn read(body: &[u8]) -> Result<Draft, ModelCallErrorKind> {
-    let Body { error, choices, usage, model } =
-        serde_json::from_slice(body).map_err(|_| ModelCallErrorKind::Malformed)?;
+    let Body { error, choices, usage, model } = object(body)?;
     if let Some(kind) = error_in_answer(error) {
         return Err(kind);
     }

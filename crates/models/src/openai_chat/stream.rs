@@ -11,6 +11,7 @@ use super::usage::WireUsage;
 use crate::answer::Draft;
 use crate::dialect::EventReader;
 use crate::provider_error::error_in_answer;
+use crate::wire_json::object;
 
 #[derive(Deserialize)]
 struct Chunk<'a> {
@@ -89,8 +90,7 @@ impl EventReader for Reader {
             self.whole = true;
             return Ok(());
         }
-        let Chunk { error, choices, usage, model } =
-            serde_json::from_slice(data).map_err(|_| ModelCallErrorKind::Malformed)?;
+        let Chunk { error, choices, usage, model } = object(data)?;
         if let Some(kind) = error_in_answer(error) {
             return Err(kind);
         }

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use crate::answer::{Draft, usage_with_cache_inside};
 use crate::provider_error::error_in_answer;
+use crate::wire_json::object;
 
 /// A response, whole or at its end in an event.
 #[derive(Deserialize)]
@@ -97,7 +98,7 @@ impl WireUsage {
 
 /// Reads an answer.
 pub(super) fn read(body: &[u8]) -> Result<Draft, ModelCallErrorKind> {
-    serde_json::from_slice::<Response<'_>>(body).map_err(|_| ModelCallErrorKind::Malformed)?.draft()
+    object::<Response<'_>>(body)?.draft()
 }
 
 impl Response<'_> {

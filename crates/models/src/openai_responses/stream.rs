@@ -8,6 +8,7 @@ use super::answer::Response;
 use crate::answer::Draft;
 use crate::dialect::EventReader;
 use crate::provider_error::error_in_answer;
+use crate::wire_json::object;
 
 #[derive(Deserialize)]
 struct Head {
@@ -38,17 +39,16 @@ impl EventReader for Reader {
         if data.trim_ascii() == b"[DONE]" {
             return Ok(());
         }
-        let malformed = |_| ModelCallErrorKind::Malformed;
-        let Head { kind } = serde_json::from_slice(data).map_err(malformed)?;
+        let Head { kind } = object(data)?;
         match kind.as_deref() {
             Some("response.completed" | "response.incomplete" | "response.failed") => {
-                let Last { response } = serde_json::from_slice(data).map_err(malformed)?;
+                let Last { response } = object(data)?;
                 self.draft = Some(response.draft()?);
             }
             // An event of its own, or an object as other interfaces send it.
             Some("error") | None => {
-                let Failure { error } = serde_json::from_slice(data).map_err(malformed)?;
-                let whole = serde_json::from_slice(data).map_err(malformed)?;
+                let Failure { error } = object(data)?;
+                let whole = object(data)?;
                 let kind = error_in_answer(error).or_else(|| error_in_answer(Some(whole)));
                 return Err(kind.unwrap_or(ModelCallErrorKind::Malformed));
             }
