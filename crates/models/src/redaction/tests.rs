@@ -217,7 +217,7 @@ fn pieces() -> impl Strategy<Value = Vec<String>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
     fn the_second_time_changes_nothing(pieces in pieces(), glue in "( |\n|)") {
