@@ -176,6 +176,8 @@ struct Bare {
     is_close: bool,
     /// It is assigned as variables of the environment are: a name in capitals, no space.
     is_environment: bool,
+    /// It is the last thing in its line or field, not one of several arguments.
+    is_last: bool,
 }
 
 /// What may stand in a value without quotes.
@@ -196,12 +198,21 @@ impl Bare {
         let length = length - if is_whole { trailing } else { 0 };
         let is_code =
             matches!(rest.get(length), Some(b'(' | b'[')) || text.windows(2).any(|two| two == b"::");
-        Some(Self { length, is_whole, is_code, is_close, is_environment })
+        let is_last = matches!(rest.get(length), None | Some(b'\r' | b'\n' | b'&' | b'"' | b'\''));
+        Some(Self { length, is_whole, is_code, is_close, is_environment, is_last })
     }
 
     fn is_secret(&self, text: &[u8], promise: Promise) -> bool {
-        if self.is_code || is_open(text) || (is_word(text) || is_path(text)) && !self.is_environment {
+        if self.is_code || is_open(text) {
             return false;
+        }
+        if !self.is_environment && (is_path(text) || is_constant(text)) {
+            return false;
+        }
+        if !self.is_environment && is_word(text) {
+            // A word alone is a password where nothing else can be meant.
+            let alone = self.is_close && self.is_last && text.iter().all(u8::is_ascii_lowercase);
+            return alone && matches!(promise, Promise::Password) && text.len() >= 6 && !is_placeholder(text);
         }
         match promise {
             Promise::Password | Promise::Passphrase => {
@@ -227,6 +238,9 @@ fn is_secret_quoted(text: &[u8], promise: Promise) -> bool {
     if is_open(text) || is_placeholder(text) {
         return false;
     }
+    if is_constant(text) {
+        return false;
+    }
     let spaces = text.iter().any(u8::is_ascii_whitespace);
     match promise {
         Promise::Passphrase => text.len() >= 4,
@@ -246,6 +260,13 @@ pub(super) fn is_secret_field(name: &str, value: &str) -> bool {
 fn is_open(text: &[u8]) -> bool {
     matches!(text.first(), None | Some(b'[' | b'$' | b'{' | b'<' | b'%' | b'*' | b'(' | b'/' | b'~' | b'.'))
         || memchr::memmem::find(text, MARK).is_some()
+}
+
+/// `SOME_NAME`, as constants are written.
+fn is_constant(text: &[u8]) -> bool {
+    text.contains(&b'_')
+        && text.first().is_some_and(u8::is_ascii_uppercase)
+        && text.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_')
 }
 
 /// Letters and underscores alone: a type, a variable, a word.

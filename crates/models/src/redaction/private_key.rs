@@ -26,8 +26,26 @@ pub(super) fn at(bytes: &[u8], start: usize) -> Option<Found> {
     let body = rest.strip_prefix(BEGIN)?;
     let name = label(body)?;
     let body_start = start + BEGIN.len() + name + DASHES.len();
-    let end = whole(bytes, body_start).unwrap_or_else(|| body_start + cut(bytes, body_start));
+    if !is_body(bytes.get(body_start..)?) {
+        return None;
+    }
+    let end = match whole(bytes, body_start) {
+        Some(end) => end,
+        None => body_start + Some(cut(bytes, body_start)).filter(|length| *length > 0)?,
+    };
     Some(Found { start, end, kind: SecretKind::PrivateKey })
+}
+
+/// Whether a key may follow: a new line, or a long run of base64. Program text that only speaks of such blocks goes
+/// on otherwise.
+fn is_body(behind: &[u8]) -> bool {
+    let behind = behind.strip_prefix(b" ").unwrap_or(behind);
+    LINE_ENDS.iter().any(|end| behind.starts_with(end))
+        || run(behind.get(..behind.len().min(LONG_LINE)).unwrap_or_default(), 0, is_base64) == LONG_LINE
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
 /// The length of a label that names a private key, closed by dashes.
@@ -62,7 +80,7 @@ fn cut(bytes: &[u8], body_start: usize) -> usize {
                 byte.is_ascii_graphic() && byte != b'\\' || byte == b' '
             })
         } else {
-            run(rest, 0, |byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'='))
+            run(rest, 0, is_base64)
         };
         let behind = rest.get(line..).unwrap_or_default();
         // A short line that goes on as something else is the beginning of that.
