@@ -10,6 +10,7 @@ mod counting;
 mod crash;
 mod explorer;
 mod fuzz;
+mod http_faults;
 mod idle_memory;
 mod many_loops;
 mod many_sessions;
@@ -112,6 +113,12 @@ pub const PROMISES: &[Promise] = &[
         about: "a short run of every fuzz target finds nothing",
         needs_data: false,
         run: fuzz::run,
+    },
+    Promise {
+        name: "http-faults",
+        about: "whatever a provider does, a call ends with the right reason, in bounded time and memory, and shows nothing",
+        needs_data: false,
+        run: http_faults::run,
     },
     Promise {
         name: "many-loops",

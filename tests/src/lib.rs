@@ -18,7 +18,11 @@ pub mod explorer;
 mod faulty_journal;
 pub mod fuzzing;
 #[cfg(feature = "suites")]
+pub mod http_faults;
+#[cfg(feature = "suites")]
 mod journal_laws;
+#[cfg(feature = "suites")]
+pub mod loopback;
 #[cfg(feature = "suites")]
 mod reference_definitions;
 #[cfg(feature = "suites")]

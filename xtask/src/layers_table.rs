@@ -109,6 +109,26 @@ pub(crate) const LAYERS: &[Layer] = &[
         outside: Only(&["async-trait", "rusqlite", "tokio"]),
     },
     Layer {
+        name: "epitome-models",
+        // The summarizers' prompt and reader; no session.
+        ours: Only(&["epitome-loop", "epitome-summarizers"]),
+        outside: Only(&[
+            "async-trait",
+            "base64",
+            "bytes",
+            "memchr",
+            // The one HTTP client, and the TLS below it. No other layer speaks to a network.
+            "reqwest",
+            "rustls",
+            "rustls-platform-verifier",
+            "serde",
+            "serde_json",
+            "sha2",
+            "thiserror",
+            "tokio",
+        ]),
+    },
+    Layer {
         name: "epitome",
         ours: Only(&[
             "epitome-counters",

@@ -9,6 +9,7 @@ mod crash;
 mod driver;
 mod explorer;
 mod fuzz_corpus;
+mod http_models;
 mod journal_damage;
 mod journal_messages;
 mod journal_records;

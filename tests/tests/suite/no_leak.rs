@@ -14,6 +14,7 @@ use epitome_loop::*;
 use epitome_loopruntime::decision::{AttemptReason, AttemptSlot, PressureTracker, Waiter};
 use epitome_loopruntime::driver::{DriverClosed, RecordFailed};
 use epitome_loopruntime::*;
+use epitome_models::{Bounds, ModelSettings, NetworkModel, profile};
 use epitome_rig::{
     Incompatibility, PolicyFile, Rig, RigBuilder, RigErrorKind, read_policy_file, read_rig_file,
 };
@@ -154,6 +155,7 @@ fn errors() -> Vec<Provoked> {
     errors.push(provoked(ModelCallError::from(ModelCallErrorKind::Status(500))));
     errors.push(provoked(ModelCallErrorKind::Malformed));
     errors.push(provoked(structured_failure()));
+    errors.push(refused(NetworkModel::new(unusable_model(), &|_| Some(CANARY.to_owned()))));
     errors.extend(journal_errors());
     errors.extend(session_errors());
     errors.extend(refused_transcripts().into_iter().map(|text| refused(read_transcript(&text))));
@@ -267,6 +269,8 @@ fn values_with_content_are_silent_in_debug() {
         format!("{:?}", unfit_rig()),
         format!("{:?}", transcript()),
         format!("{:?}", exact_counter()),
+        format!("{:?}", unusable_model()),
+        format!("{:?}", epitome_models::redact(&format!("password={CANARY}"))),
     ] {
         assert!(!shown.contains(CANARY), "{shown}");
     }
@@ -302,6 +306,21 @@ fn error_types(source: &str) -> Vec<String> {
         Some(name.chars().take_while(|c| c.is_alphanumeric()).collect())
     });
     declared.collect()
+}
+
+/// A model at an address that may not be used.
+fn unusable_model() -> ModelSettings {
+    let bounds = Bounds {
+        connect_timeout: Duration::from_secs(1),
+        total_timeout: Duration::from_secs(1),
+        answer_bytes: 1,
+    };
+    ModelSettings {
+        provider: CANARY.into(),
+        base_url: format!("http://{CANARY}@{CANARY}").into(),
+        key_variable: Some(CANARY.into()),
+        ..profile("openai").unwrap().settings(bounds)
+    }
 }
 
 fn program_in_no_folder() -> CommandSettings {
