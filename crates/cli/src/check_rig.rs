@@ -87,7 +87,7 @@ pub(crate) fn read_rig(file: &Path, reports: bool) -> Result<Rig, Failure> {
             // The failure says it as well.
             let _ = print_json(&FaultReport::from(&fault));
         }
-        Failure::RigFile { path: file.to_owned(), fault: Box::new(fault), prompt: unread }
+        Failure::RigFile { path: file.to_owned(), fault: Box::new(fault), prompt: unread, reported: reports }
     })
 }
 

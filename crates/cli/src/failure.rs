@@ -53,7 +53,7 @@ pub(crate) enum Failure {
         shown(path),
         prompt.as_ref().map_or_else(String::new, |(path, kind)| format!("\n{}: {kind}", shown(path)))
     )]
-    RigFile { path: PathBuf, fault: Box<FileError>, prompt: Option<(PathBuf, io::Error)> },
+    RigFile { path: PathBuf, fault: Box<FileError>, prompt: Option<(PathBuf, io::Error)>, reported: bool },
     #[error("the policy names another hustle than `{HUSTLE}`, and this command has no other")]
     UnknownHustle,
     #[error("the policy leaves no room for input: {0}")]
@@ -123,7 +123,7 @@ impl Failure {
             Self::Refused { .. }
             | Self::Summary { .. }
             | Self::PolicyRefused(_)
-            | Self::RigFile { .. }
+            | Self::RigFile { reported: true, .. }
             | Self::PolicyFile { reported: true, .. } => return None,
             Self::NoWindow => "no_window",
             Self::UnknownModel => "unknown_model",
@@ -133,6 +133,7 @@ impl Failure {
             Self::AgentsFolder { .. } => "agents_folder",
             Self::Policy(_) => "policy",
             Self::PolicyFile { .. } => "policy_file",
+            Self::RigFile { .. } => "rig_file",
             Self::UnknownHustle => "unknown_hustle",
             Self::NoRoom(_) => "no_room",
             Self::TwoInputs => "two_inputs",

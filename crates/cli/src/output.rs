@@ -71,12 +71,16 @@ impl Destination {
             Self::Stdout => Path::new("/dev/stdout"),
             Self::File { path, .. } => path,
         };
+        // The store keeps its log beside the file that a link leads to.
+        let resolved = fs::canonicalize(journal).ok();
         let is_target = |ending: &&str| {
-            let mut name = journal.as_os_str().to_owned();
-            name.push(ending);
-            let file = Path::new(&name);
-            // One of them that is not there may be made at any moment.
-            same_file(file, target) || same_place(file, target)
+            [Some(journal), resolved.as_deref()].into_iter().flatten().any(|journal| {
+                let mut name = journal.as_os_str().to_owned();
+                name.push(ending);
+                let file = Path::new(&name);
+                // One of them that is not there may be made at any moment.
+                same_file(file, target) || same_place(file, target)
+            })
         };
         if ["", "-wal", "-shm"].iter().any(is_target) { Err(Failure::OverJournal) } else { Ok(()) }
     }
@@ -238,6 +242,13 @@ mod tests {
         for name in ["s.db", "s.db-wal", "./s.db-shm"] {
             let target = Destination::private(&folder.path().join(name));
             assert!(matches!(target.is_apart_from(&journal), Err(Failure::OverJournal)), "{name}");
+        }
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link.db");
+            std::os::unix::fs::symlink(&journal, &link).unwrap();
+            let target = Destination::private(&folder.path().join("s.db-wal"));
+            assert!(matches!(target.is_apart_from(&link), Err(Failure::OverJournal)), "its log is beside it");
         }
         for name in ["s.db.json", "other/s.db-wal"] {
             Destination::private(&folder.path().join(name)).is_apart_from(&journal).unwrap();

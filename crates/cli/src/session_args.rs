@@ -127,7 +127,7 @@ Examples:
   epitome session log --journal sessions.db
       The newest session of the journal: measured, started, committed or rejected, and why.
   epitome session log --journal sessions.db --json | jq -c 'select(.kind == \"rejected\")'
-      One JSON object for each record, one on a line.
+      One JSON object for each record that is shown, one on a line; --all shows every one.
 
 {EXIT_CODES}"))]
 pub(crate) struct LogArgs {

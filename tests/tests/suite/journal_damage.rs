@@ -70,3 +70,41 @@ fn pages_that_are_lost_never_make_a_session_another() {
     assert_eq!(told.wrong, Vec::<String>::new());
     assert!(told.refused > 100, "{}", told.refused);
 }
+
+/// A damaged page of media takes the media alone: the records of the session are read, and what it means for them is
+/// theirs to say.
+#[test]
+fn a_damaged_page_of_media_is_a_medium_that_is_not_there() {
+    use epitome_journals::SqliteJournal;
+    use epitome_sessionruntime::journal::{Blob, EncodedRecord, Journal, JournalError, PageLimit};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.db");
+    let session = epitome_loop::SessionId::from_bytes([3; 16]);
+    let medium: Vec<u8> = (0..40_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    let blob = Blob::new(medium.clone().into());
+    let digest = blob.digest();
+    {
+        let journal = SqliteJournal::open(&path).unwrap();
+        let lease = epitome_tests::wait(journal.open(session)).unwrap();
+        let id = epitome_loop::EventId::from_bytes([4; 16]);
+        let record = EncodedRecord { id, body: b"{}".to_vec().into(), blobs: vec![blob] };
+        epitome_tests::wait(journal.append(&lease, vec![record])).unwrap();
+    }
+    // The pages that hold its bytes are a chain; its links are made to lead nowhere.
+    let mut file = std::fs::read(&path).unwrap();
+    let mut cut = 0;
+    for page in file.chunks_mut(4_096) {
+        let (link, inside) = page.split_at_mut(4);
+        if medium.windows(64).step_by(1_000).any(|part| inside.windows(64).any(|bytes| bytes == part)) {
+            link.copy_from_slice(&[0xff; 4]);
+            cut += 1;
+        }
+    }
+    assert!(cut > 2);
+    std::fs::write(&path, file).unwrap();
+    let journal = SqliteJournal::open(&path).unwrap();
+    let read = epitome_tests::wait(journal.blobs(session, vec![digest]));
+    assert_eq!(read, Err(JournalError::MissingBlob));
+    let page = epitome_tests::wait(journal.read(session, 1, PageLimit::default())).unwrap();
+    assert_eq!(page.records.len(), 1);
+}

@@ -286,8 +286,8 @@ async fn a_session_stays_with_the_journal_that_it_was_opened_on() {
     let session = scene.open().await.unwrap();
     talk(&session, 0..1, 100).await;
     journal.purge(scene.id).await.unwrap();
-    assert_eq!(session.append(turn(1, 100)).await.unwrap_err(), SessionError::Halted);
-    assert_eq!(session.append(turn(2, 100)).await.unwrap_err(), SessionError::Halted);
+    assert_eq!(session.append(turn(1, 100)).await.unwrap_err(), SessionError::TakenOver);
+    assert_eq!(session.append(turn(2, 100)).await.unwrap_err(), SessionError::TakenOver);
 }
 
 #[tokio::test(start_paused = true)]

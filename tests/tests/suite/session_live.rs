@@ -137,7 +137,8 @@ async fn whoever_opens_a_session_takes_it_over() {
     let first = scene.open().await.unwrap();
     talk(&first, 0..1, 100).await;
     let second = scene.open().await.unwrap();
-    assert_eq!(first.append(turn(1, 100)).await.unwrap_err(), SessionError::Halted);
+    assert_eq!(first.append(turn(1, 100)).await.unwrap_err(), SessionError::TakenOver);
+    assert_eq!(first.undo().await.unwrap_err(), SessionError::TakenOver);
     talk(&second, 1..2, 100).await;
     assert_eq!(second.messages().len(), 8);
     is_as_written(&scene, &second).await;
@@ -446,7 +447,7 @@ async fn an_attempt_that_a_crash_cut_off_is_rejected() {
     };
     assert_eq!(bodies.filter(crashed).count(), 1);
     session.interrupt().unwrap();
-    assert_eq!(admitting.await.unwrap().unwrap_err(), AdmitError::Session(SessionError::Halted));
+    assert_eq!(admitting.await.unwrap().unwrap_err(), AdmitError::Session(SessionError::TakenOver));
     // For this context there was an attempt; the next one has its own.
     assert_eq!(admit(&again).await.unwrap().compacted, None);
     talk(&again, 8..9, 100).await;

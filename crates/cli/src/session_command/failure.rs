@@ -78,7 +78,7 @@ pub(crate) enum JournalFailure {
     /// A report of its own was made.
     #[error("{0}\nThe context is unchanged.")]
     NotCompacted(CompactError),
-    #[error("{in_force} compactions are in force, and --to {wanted} is not {}", if *back { "fewer" } else { "more" })]
+    #[error("compactions in force: {in_force}, and --to {wanted} is not {}", if *back { "fewer" } else { "more" })]
     WrongWay { in_force: u64, wanted: u64, back: bool },
     /// A report of its own was made.
     #[error("the journal is damaged")]
@@ -184,7 +184,14 @@ fn advice(error: JournalError) -> String {
         }
         JournalError::Busy => "; try again when the other process is done",
         JournalError::Full => "; nothing was lost, and there is no room for more",
-        JournalError::ReadOnly => "; its file cannot be written to",
+        JournalError::ReadOnly => {
+            "; its file or its folder cannot be written to: looking needs that too, for the log beside the file. Copy the \
+             journal with its -wal and -shm to where you may write"
+        }
+        // SQLite's word for a file that it cannot open: that of the log, where a folder or a medium is read-only.
+        JournalError::Store { code: 14 } => {
+            "; a journal on a medium or in a folder that cannot be written to is copied first, with its -wal and -shm"
+        }
         JournalError::File { kind: ErrorKind::IsADirectory } => {
             return "it is a folder, and no journal".to_owned();
         }
@@ -199,7 +206,7 @@ fn session_code(error: SessionError) -> u8 {
     match error {
         SessionError::NoSuchCompaction => 2,
         SessionError::Messages(_) | SessionError::TooLarge { .. } => 3,
-        SessionError::Halted | SessionError::HeldFull => 4,
+        SessionError::Halted | SessionError::TakenOver | SessionError::HeldFull => 4,
         _ => 5,
     }
 }
@@ -207,9 +214,8 @@ fn session_code(error: SessionError) -> u8 {
 /// What to do about a session that halts.
 fn rerun(error: SessionError) -> &'static str {
     match error {
-        SessionError::Halted => {
-            "\nanother process may have opened the session; `epitome session log` shows what is durable"
-        }
+        SessionError::Halted => "\n`epitome session log` shows what is durable",
+        SessionError::TakenOver => "\nnothing of this was written; give the command again",
         _ => "",
     }
 }

@@ -118,7 +118,12 @@ pub(super) fn blobs(
         .map_err(fault)?;
     let mut read = |digest: &BlobDigest| {
         let found = statement.query_row(params![key, digest.as_bytes()], |row| row.get::<_, Vec<u8>>(0));
-        found.optional().map_err(fault)?.map(SharedBytes::from).ok_or(JournalError::MissingBlob)
+        match found.optional().map_err(fault) {
+            Ok(found) => found.map(SharedBytes::from).ok_or(JournalError::MissingBlob),
+            // A damaged page of media is a medium that is not there; records are read without it.
+            Err(JournalError::NotAJournal) => Err(JournalError::MissingBlob),
+            Err(error) => Err(error),
+        }
     };
     digests.iter().map(&mut read).collect()
 }

@@ -120,6 +120,9 @@ impl SessionAdapter {
         let encoded = batch.records.iter().map(encode_record).collect::<Result<Vec<_>, _>>();
         let encoded = encoded.map_err(|_| RecordFailed)?;
         let acknowledged = self.append(encoded).await.map_err(|error| {
+            if matches!(error, JournalError::StaleLease { .. }) {
+                shared.taken_over();
+            }
             tracing::error!(
                 target: "epitome::session", session = %shared.session(), error = %error, "journal failed"
             );

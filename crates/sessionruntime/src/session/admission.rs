@@ -90,7 +90,7 @@ impl Session {
                     return Err(SessionError::Ended.into());
                 }
                 Reply::NotAdmitted(reason) => return Err(AdmitError::NotAdmitted(reason)),
-                Reply::Halted => return Err(SessionError::Halted.into()),
+                Reply::Halted => return Err(self.shared.halted().into()),
                 // A context that is only watched goes out however full it is.
                 Reply::ContextLimit { exhausted, retry_after, refused }
                     if context.binding.policy().is_some() =>

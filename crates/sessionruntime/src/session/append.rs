@@ -8,7 +8,7 @@ use epitome_loopruntime::driver::DriverClosed;
 use tracing::Instrument as _;
 
 use super::error::SessionError;
-use super::handle::{Session, refused};
+use super::handle::Session;
 
 /// At most so many bytes of messages can be appended at once, in their core form: one record holds them.
 pub const MAX_APPEND_BYTES: u64 = 256 << 20;
@@ -28,7 +28,7 @@ impl Session {
     /// compaction that was asked for begins then.
     ///
     /// # Errors
-    /// [`SessionError`]; but for [`SessionError::Halted`] and [`SessionError::Ended`], nothing was appended.
+    /// [`SessionError`]; but for [`SessionError::Halted`] and [`SessionError::Ended`], it is certain that nothing was appended.
     pub async fn append(&self, messages: impl Into<Arc<[Message]>>) -> Result<Appended, SessionError> {
         let messages = messages.into();
         check(&messages)?;
@@ -45,7 +45,7 @@ impl Session {
             // Nothing is awaited between keeping the messages and sending their event. A step is over when its outcome
             // is appended, so what waits for a boundary begins.
             let sent = place.at_boundary().change(Change { event, kind: ChangeKind::Append });
-            sent.await.map_err(|DriverClosed| self.shared.end())?.map_err(refused)?;
+            sent.await.map_err(|DriverClosed| self.shared.end())?.map_err(|why| self.shared.refused(why))?;
             Ok(Appended { basis: self.basis() })
         }
         .instrument(span)

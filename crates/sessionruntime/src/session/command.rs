@@ -5,7 +5,7 @@ use epitome_loopruntime::decision::{Boundary, Reply, Waiter};
 use epitome_loopruntime::driver::DriverClosed;
 use tracing::Instrument as _;
 
-use super::error::{CompactError, SessionError};
+use super::error::CompactError;
 use super::handle::Session;
 use super::report::{AttemptReport, CompactionReport, RejectionReport};
 
@@ -54,7 +54,7 @@ impl Session {
             },
             Reply::Rejected(attempt, reason) => Err(CompactError::Rejected(self.rejection(attempt, reason))),
             Reply::NotAdmitted(reason) => Err(CompactError::NotAdmitted(reason)),
-            Reply::Halted => Err(CompactError::Session(SessionError::Halted)),
+            Reply::Halted => Err(CompactError::Session(self.shared.halted())),
             // These are answers to requests alone.
             Reply::Send | Reply::ContextLimit { .. } => {
                 Err(CompactError::NotAdmitted(RejectionReason::Internal))

@@ -19,6 +19,10 @@ pub enum SessionError {
     /// The journal failed, and it is not known whether this is durable. Opening the session again finds out.
     #[error("the journal failed, and it is not known whether this is durable")]
     Halted,
+    /// Somebody else has opened the session since, in this process or another one. What was to be appended or taken back
+    /// was not written; opening the session again takes it over in turn.
+    #[error("somebody else has opened the session, and this handle writes no more")]
+    TakenOver,
     /// Too much input waits for a compaction to end.
     #[error("too much input waits for a compaction to end")]
     HeldFull,

@@ -153,12 +153,14 @@ impl Session {
     }
 }
 
-pub(super) fn refused(why: Refused) -> SessionError {
-    match why {
-        Refused::HeldFull => SessionError::HeldFull,
-        Refused::ShuttingDown => SessionError::Ended,
-        Refused::Halted => SessionError::Halted,
-        Refused::NoSuchCommit => SessionError::NoSuchCompaction,
+impl Shared {
+    pub(super) fn refused(&self, why: Refused) -> SessionError {
+        match why {
+            Refused::HeldFull => SessionError::HeldFull,
+            Refused::ShuttingDown => SessionError::Ended,
+            Refused::Halted => self.halted(),
+            Refused::NoSuchCommit => SessionError::NoSuchCompaction,
+        }
     }
 }
 

@@ -28,8 +28,9 @@ pub(super) struct Shared {
     pub(super) lease: WriterLease,
     pub(super) runtime: tokio::runtime::Handle,
     pub(super) limits: SessionLimits,
-    /// Whether the journal failed.
+    /// Whether the journal failed, and whether for a lease that is stale.
     is_halted: AtomicBool,
+    is_taken_over: AtomicBool,
     live: Mutex<Live>,
 }
 
@@ -90,6 +91,7 @@ impl Shared {
             runtime,
             limits,
             is_halted: AtomicBool::new(false),
+            is_taken_over: AtomicBool::new(false),
             live: Mutex::new(live),
         }
     }
@@ -106,9 +108,20 @@ impl Shared {
         self.live().feed.close();
     }
 
+    /// Somebody else writes to the session now.
+    pub(super) fn taken_over(&self) {
+        self.is_taken_over.store(true, Ordering::Release);
+    }
+
+    /// Why nothing is done any more in a session whose journal failed.
+    pub(super) fn halted(&self) -> SessionError {
+        let is_taken_over = self.is_taken_over.load(Ordering::Acquire);
+        if is_taken_over { SessionError::TakenOver } else { SessionError::Halted }
+    }
+
     /// Why the loop hears nothing any more.
     pub(super) fn end(&self) -> SessionError {
-        if self.is_halted.load(Ordering::Acquire) { SessionError::Halted } else { SessionError::Ended }
+        if self.is_halted.load(Ordering::Acquire) { self.halted() } else { SessionError::Ended }
     }
 
     pub(super) fn session(&self) -> SessionId {

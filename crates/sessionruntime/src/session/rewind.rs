@@ -4,7 +4,7 @@ use epitome_loopruntime::decision::{Change, ChangeKind, Rewind};
 use epitome_loopruntime::driver::DriverClosed;
 
 use super::error::SessionError;
-use super::handle::{Session, refused};
+use super::handle::Session;
 
 impl Session {
     /// Takes the newest compaction back: the context is what it was before it, with everything that was appended since.
@@ -38,7 +38,7 @@ impl Session {
         let place = self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?;
         let event = self.shared.event();
         let sent = place.at_boundary().change(Change { event, kind: ChangeKind::Rewind(rewind) });
-        sent.await.map_err(|DriverClosed| self.shared.end())?.map_err(refused)?;
+        sent.await.map_err(|DriverClosed| self.shared.end())?.map_err(|why| self.shared.refused(why))?;
         Ok(self.shared.live().state.in_force())
     }
 }
