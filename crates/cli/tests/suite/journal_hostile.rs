@@ -274,3 +274,20 @@ fn a_file_that_cannot_be_written_to_can_be_looked_at() {
     let output = folder.session(&["import", "session.json", "--window", "4000", "--again"]);
     assert_eq!(code(&output), if may_write { 0 } else { 5 }, "{}", stderr(&output));
 }
+
+#[test]
+fn a_file_that_is_no_rig_is_a_failure_like_any_other() {
+    let folder = Folder::with_chat(0);
+    folder.import();
+    fs::write(folder.path("bad.toml"), "bad = [").unwrap();
+    for args in [&["admit"][..], &["compact"], &["undo"], &["append", "session.json"]] {
+        let output = folder.session(&[args, &["--rig", "bad.toml", "--json"]].concat());
+        assert_eq!(code(&output), 3, "{args:?}");
+        let report = json(&output);
+        assert_eq!(
+            (&report["outcome"], &report["failure"]),
+            (&"failed".into(), &"rig_file".into()),
+            "{args:?}"
+        );
+    }
+}
