@@ -5,6 +5,7 @@
 
 #![expect(clippy::panic, reason = "a broken law is told by a panic")]
 
+mod answer_normalizer;
 mod extractive;
 mod files;
 mod order;
@@ -15,6 +16,7 @@ mod summary_xml;
 mod transcripts;
 mod wire;
 
+pub use answer_normalizer::answer_normalizer;
 pub use extractive::extractive;
 pub use files::{policy_file, rig_file};
 pub use structured_reader::structured_reader;
@@ -37,6 +39,7 @@ pub struct Law {
 
 /// Every law, by name. A transcript format has the target `transcript_NAME`.
 pub const LAWS: &[Law] = &[
+    Law { name: "answer_normalizer", check: answer_normalizer },
     Law { name: "extractive", check: extractive },
     Law { name: "policy_file", check: policy_file },
     Law { name: "rig_file", check: rig_file },

@@ -10,7 +10,7 @@ mod json;
 mod markdown;
 mod xml;
 
-use epitome_loop::{InvalidSummaryReason, SummarySections};
+use epitome_loop::{InvalidSummaryReason, Section, SummarySections};
 
 /// A longer answer is not looked at.
 pub const MAX_ANSWER_BYTES: usize = 1 << 20;
@@ -19,6 +19,8 @@ pub const MAX_ANSWER_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Repair {
+    /// Characters that XML has no place for were left out.
+    ForbiddenCharacters,
     /// A byte-order mark in front was left out.
     ByteOrderMark,
     /// White space around the answer was left out.
@@ -63,6 +65,7 @@ impl Repair {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
+            Self::ForbiddenCharacters => "forbidden_characters",
             Self::ByteOrderMark => "byte_order_mark",
             Self::OuterWhiteSpace => "outer_white_space",
             Self::Reasoning => "reasoning",
@@ -92,23 +95,40 @@ pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryRe
         return Err(InvalidSummaryReason::ByteLimit);
     }
     let mut repairs = Vec::new();
-    let bare = envelope::unwrap(text, &mut repairs);
+    let cleaned = text.contains(is_forbidden).then(|| text.replace(is_forbidden, ""));
+    if cleaned.is_some() {
+        repairs.push(Repair::ForbiddenCharacters);
+    }
+    let bare = envelope::unwrap(cleaned.as_deref().unwrap_or(text), &mut repairs);
     if bare.is_empty() {
         return Err(InvalidSummaryReason::OutputShape);
     }
-    let sections = if let Some(document) = xml::find(bare) {
+    let mut sections = if let Some(document) = xml::find(bare) {
         xml::read(bare, document, &mut repairs)?
     } else if let Some(value) = json::find(bare, &mut repairs) {
         json::read(&value, &mut repairs)?
     } else {
         markdown::read(bare, &mut repairs)?
     };
+    // An item that is nothing but a mark says nothing, whatever form it came in.
+    for section in Section::ALL {
+        let items = sections.items_mut(section);
+        *items = items.iter().flat_map(|item| SummarySections::items_of_text(item)).collect();
+    }
     if sections.goal.is_empty() || sections.state.is_empty() {
         return Err(InvalidSummaryReason::XmlContent);
     }
     repairs.sort_unstable();
     repairs.dedup();
     Ok(NormalizedAnswer { sections, repairs })
+}
+
+/// Characters that XML has no place for.
+fn is_forbidden(character: char) -> bool {
+    matches!(
+        character,
+        '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}'
+    )
 }
 
 #[cfg(test)]

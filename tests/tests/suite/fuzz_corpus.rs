@@ -38,6 +38,7 @@ macro_rules! replayed {
 }
 
 replayed![
+    answer_normalizer,
     extractive,
     policy_file,
     rig_file,

@@ -113,6 +113,7 @@ fn what_is_no_summary_is_refused_with_its_reason() {
         (&RIGHT.replace("<decisions/>", "<notes>lost</notes>"), "xml_structure"),
         (&format!("{RIGHT}{RIGHT}"), "xml_structure"),
         (&RIGHT.replace("Port it.", "&#32;"), "xml_content"),
+        (&RIGHT.replace("Port it.", "\u{3}\u{b}"), "xml_content"),
         (&long, "byte_limit"),
     ] {
         assert_eq!(read(text).map(|_| ()), Err(reason), "{text:.80}");
