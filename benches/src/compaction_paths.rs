@@ -198,6 +198,8 @@ fn policy() -> ValidPolicy {
         hustle: "context.compact".into(),
         keep_recent: Some(KeepRecent { segments: u64::MAX, tokens: TokenCount(20_000) }),
         max_request_bytes: None,
+        fallback: None,
+        carry_constraints: true,
     };
     let valid = policy.validate(Some(CountQuality::HeuristicEstimate));
     valid.unwrap_or_else(|_| unreachable!("the policy is valid for any counter"))

@@ -60,5 +60,7 @@ pub fn summary_request(bytes: usize) -> SummaryRequest {
         max_tokens: TokenCount(2_000),
         max_bytes: None,
         estimator: Arc::new(HeuristicEstimator),
+        correction: None,
+        carry_constraints: true,
     }
 }

@@ -95,6 +95,8 @@ pub(crate) fn read_policy(value: &Value) -> Read<CompactionPolicy> {
             tokens: tokens(value, "keep_recent_tokens")?,
         }),
         max_request_bytes: None,
+        fallback: None,
+        carry_constraints: true,
     })
 }
 

@@ -32,7 +32,7 @@ impl ModelAnswer {
 impl Summarizer for ModelAnswer {
     async fn summarize(&self, _: SummaryRequest) -> Result<SummaryDraft, SummarizerError> {
         match parse_summary(self.text.as_bytes()) {
-            Ok(summary) => Ok(SummaryDraft { sections: summary.sections(), left_out: [0; 5], usage: None }),
+            Ok(summary) => Ok(summary.sections().into()),
             Err(_) => {
                 self.refused.store(true, Ordering::Relaxed);
                 Err(SummarizerError::Unavailable)

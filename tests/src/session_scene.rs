@@ -164,6 +164,8 @@ impl SessionScene {
             hustle: "context.compact".into(),
             keep_recent: Some(KeepRecent { segments: u64::MAX, tokens: TokenCount(self.kept) }),
             max_request_bytes: self.max_request_bytes,
+            fallback: None,
+            carry_constraints: true,
         }
     }
 
@@ -186,6 +188,7 @@ impl SessionScene {
             counter: Arc::new(count),
             estimator: Arc::new(|text: &str| TokenCount(text.len() as u64 / 4)),
             worker: Some(Arc::clone(&self.worker) as Arc<dyn HustleWorker>),
+            fallback: None,
         }
     }
 
@@ -316,7 +319,7 @@ impl HustleWorker for ScriptedWorker {
             WorkAct::Hangs => std::future::pending().await,
             WorkAct::Panics => std::panic::resume_unwind(Box::new("as the script has it")),
         };
-        Ok(WorkAnswer { output: text.into_bytes().into(), usage: None, left_out: [0; 5] })
+        Ok(WorkAnswer::bare(text.into_bytes()))
     }
 }
 

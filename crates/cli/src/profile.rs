@@ -142,6 +142,8 @@ mod tests {
                         tokens: TokenCount((window / 10).clamp(1, 20_000)),
                     }),
                     max_request_bytes: None,
+                    fallback: None,
+                    carry_constraints: true,
                 };
                 assert_eq!(policy.resolve(&limits, quality), Ok(expected.clone()), "{window}");
                 assert!(expected.validate(Some(quality)).is_ok());

@@ -53,6 +53,8 @@ pub(crate) fn run(budget_tokens: u64) -> Result<(), Failure> {
         max_tokens: TokenCount(u64::MAX),
         max_bytes: Some(room.saturating_sub(MESSAGE_BYTES)),
         estimator: Arc::new(|text: &str| TokenCount((text.len() as u64).div_ceil(4))),
+        correction: None,
+        carry_constraints: true,
     };
     let draft = Extractive::new().summarize_now(&request).map_err(Failure::StdioBudget)?;
     let summary = proven(draft.sections.render().xml)?;

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use thiserror::Error;
 
 use crate::{
-    Block, ContextBasis, ContextMeasurement, Message, ModelKey, RequestFingerprint, SharedText,
-    SummarySections, TextEstimator, TokenCount, Usage, transcript::TranscriptError, validate_transcript,
+    Block, ContextBasis, ContextMeasurement, Message, ModelKey, RequestFingerprint, SharedText, TokenCount,
+    transcript::TranscriptError, validate_transcript,
 };
 
 /// A checked compaction input: the part of a conversation that is to be summarized, bound to its identity.
@@ -265,95 +264,5 @@ impl TooLargeDetail {
             Self::OverBytes => "over_bytes",
             Self::NotSmaller => "not_smaller",
         }
-    }
-}
-
-/// What a summarizer is asked to do.
-#[derive(Clone)]
-pub struct SummaryRequest {
-    /// The messages to summarize, oldest first, unprojected.
-    pub transcript: Arc<[Message]>,
-    /// The previous summary of the same conversation, typed by the host that committed it. Text that merely
-    /// looks like a summary is not one.
-    pub previous: Option<SummarySections>,
-    /// The host's instructions for this one summary, for example what to pay attention to.
-    pub instructions: Option<SharedText>,
-    /// The rendered summary may take this many tokens by `estimator`.
-    pub max_tokens: TokenCount,
-    /// The rendered summary may take this many bytes.
-    pub max_bytes: Option<usize>,
-    /// Sizes text by the loop's own counter.
-    pub estimator: Arc<dyn TextEstimator>,
-}
-
-/// A summary, before it is rendered, checked and counted by the host.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SummaryDraft {
-    /// What it says.
-    pub sections: SummarySections,
-    /// How many items of each section did not fit, in the order of [`crate::Section::ALL`].
-    pub left_out: [u64; 5],
-    /// What the provider reported, when a model was asked.
-    pub usage: Option<Usage>,
-}
-
-impl From<SummarySections> for SummaryDraft {
-    /// A draft that says these sections and left nothing out.
-    fn from(sections: SummarySections) -> Self {
-        Self { sections, left_out: [0; 5], usage: None }
-    }
-}
-
-/// A summarizer gave no summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum SummarizerError {
-    /// The budget cannot hold even the frame and the two required sections.
-    #[error(
-        "a summary needs at least {needed_bytes} bytes and {needed_tokens} tokens; the budget is smaller"
-    )]
-    BudgetTooSmall {
-        /// Least size in bytes.
-        needed_bytes: usize,
-        /// Least size in tokens.
-        needed_tokens: TokenCount,
-    },
-    /// The transcript cannot be worked on.
-    #[error("{0}")]
-    Transcript(TranscriptError),
-    /// The side task did not answer.
-    #[error("the summarizer did not answer")]
-    Unavailable,
-}
-
-/// Turns the old part of a conversation into a summary.
-#[async_trait]
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot summarize",
-    note = "implement `Summarizer`, or take one from the crate `epitome-summarizers`"
-)]
-pub trait Summarizer: Send + Sync {
-    /// Summarizes.
-    ///
-    /// # Errors
-    /// [`SummarizerError`] when there is no summary; nothing is lost then.
-    async fn summarize(&self, request: SummaryRequest) -> Result<SummaryDraft, SummarizerError>;
-
-    /// A stable name for reports.
-    fn name(&self) -> &'static str;
-}
-
-/// A function is a summarizer: for tests, and for hosts that summarize by rules of their own.
-#[async_trait]
-impl<F> Summarizer for F
-where
-    F: Fn(&SummaryRequest) -> Result<SummaryDraft, SummarizerError> + Send + Sync,
-{
-    async fn summarize(&self, request: SummaryRequest) -> Result<SummaryDraft, SummarizerError> {
-        self(&request)
-    }
-
-    fn name(&self) -> &'static str {
-        "function"
     }
 }

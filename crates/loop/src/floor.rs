@@ -134,6 +134,8 @@ mod tests {
             hustle: "c".into(),
             keep_recent: Some(KeepRecent { segments: 1, tokens: TokenCount(200) }),
             max_request_bytes: None,
+            fallback: None,
+            carry_constraints: true,
         };
         let limits = ResolvedLimits {
             reserved_output: TokenCount(1),

@@ -32,6 +32,7 @@ mod raw_json;
 mod rejection;
 mod sections;
 mod shared;
+mod summarizer;
 mod timestamp;
 mod transcript;
 mod usage;
@@ -44,7 +45,7 @@ pub use capability::{
 pub use capability_numbers::NumericCapability;
 pub use compaction::{
     CompactionInput, CompactionInputError, CompactionOutput, InvalidSummary, InvalidSummaryReason,
-    Summarizer, SummarizerError, SummaryDraft, SummaryRequest, SummaryTooLarge, TooLargeDetail,
+    SummaryTooLarge, TooLargeDetail,
 };
 pub use content::{
     Audio, Block, Blocks, Document, Image, MAX_BLOCK_DEPTH, Message, Opaque, Role, Thinking, ToolResult,
@@ -95,6 +96,7 @@ pub use sections::{
     is_xml_character, rendered_item_len,
 };
 pub use shared::{SharedBytes, SharedText};
+pub use summarizer::{AnswerFault, Summarizer, SummarizerError, SummaryDraft, SummaryRequest};
 pub use timestamp::Timestamp;
 pub use transcript::{TranscriptError, validate_depth, validate_transcript};
 pub use usage::{TokenCount, Usage, UsageField, UsageOverflow};

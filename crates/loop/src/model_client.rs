@@ -150,6 +150,12 @@ impl ModelAnswer {
 }
 
 impl ModelCallErrorKind {
+    /// Whether the provider answered, and what it sent could not be taken.
+    #[must_use]
+    pub fn was_answered(self) -> bool {
+        matches!(self, Self::TooLarge { .. } | Self::Malformed | Self::OtherModel)
+    }
+
     /// Whether a second request may do better: a connection that failed, 408, 429, and faults of the provider's
     /// servers.
     #[must_use]

@@ -28,7 +28,7 @@ pub struct KeepRecent {
 
 /// A compaction policy as its author writes it. There is no default: every value is a decision.
 ///
-/// The fields are the seed's, in its order; `keep_recent` and `max_request_bytes` are ours. Thresholds and
+/// The fields are the seed's, in its order; those from `keep_recent` on are ours. Thresholds and
 /// counter policy are not used unless `automatic` is set. Check it with [`CompactionPolicy::validate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionPolicy {
@@ -54,6 +54,11 @@ pub struct CompactionPolicy {
     pub keep_recent: Option<KeepRecent>,
     /// Largest encoded request in bytes, where the provider has such a limit. Not 0.
     pub max_request_bytes: Option<u64>,
+    /// Which other hustle summarizes when the first one gave no valid summary. What it makes is recorded as degraded.
+    /// Without it the compaction is refused.
+    pub fallback: Option<SharedText>,
+    /// Whether the user's rules that a model's summary lacks are put into it, word for word.
+    pub carry_constraints: bool,
 }
 
 /// When a valid policy compacts.
@@ -81,6 +86,8 @@ pub struct ValidPolicy {
     hustle: HustleName,
     keep_recent: Option<KeepRecent>,
     max_request_bytes: Option<u64>,
+    fallback: Option<HustleName>,
+    carry_constraints: bool,
 }
 
 impl ValidPolicy {
@@ -124,6 +131,16 @@ impl ValidPolicy {
     pub fn max_request_bytes(&self) -> Option<u64> {
         self.max_request_bytes
     }
+    /// Which hustle summarizes when the first one gave no valid summary.
+    #[must_use]
+    pub fn fallback(&self) -> Option<&HustleName> {
+        self.fallback.as_ref()
+    }
+    /// Whether the user's rules that a model's summary lacks are put into it.
+    #[must_use]
+    pub fn carry_constraints(&self) -> bool {
+        self.carry_constraints
+    }
 }
 
 /// A field of [`CompactionPolicy`], by the name the seed gives it.
@@ -142,6 +159,8 @@ pub enum PolicyField {
     CountTimeout,
     /// `hustle`.
     Hustle,
+    /// `fallback`.
+    Fallback,
     /// `safety_margin`.
     SafetyMargin,
     /// `max_request_bytes`.
@@ -165,6 +184,7 @@ impl PolicyField {
             Self::MaxSummaryTokens => "MaxSummaryTokens",
             Self::CountTimeout => "CountTimeout",
             Self::Hustle => "Hustle",
+            Self::Fallback => "Fallback",
             Self::SafetyMargin => "SafetyMargin",
             Self::MaxRequestBytes => "MaxRequestBytes",
             Self::RearmBelow => "RearmBelow",
@@ -194,6 +214,7 @@ fn problem(field: PolicyField, cause: Option<HustleNameError>) -> &'static str {
     match (field, cause) {
         (_, Some(HustleNameError::Missing)) => "is missing",
         (_, Some(HustleNameError::Reserved)) => "is a reserved name",
+        (PolicyField::Fallback, _) => "must be another hustle than Hustle",
         (PolicyField::SafetyMargin, _) => "must not be zero with a heuristic counter",
         (PolicyField::RearmBelow, _) => "must be positive and below CompactAt",
         (PolicyField::CompactAt, _) => "must be below 10000 basis points",
@@ -207,8 +228,8 @@ impl CompactionPolicy {
     ///
     /// # Errors
     /// [`CompactionPolicyError`] with the first wrong field, in the order: keep_recent, reserved_output,
-    /// max_summary_tokens, count_timeout, hustle, safety_margin, max_request_bytes, and when automatic rearm_below,
-    /// compact_at, counter_policy.
+    /// max_summary_tokens, count_timeout, hustle, fallback, safety_margin, max_request_bytes, and when automatic
+    /// rearm_below, compact_at, counter_policy.
     pub fn validate(&self, counter: Option<CountQuality>) -> Result<ValidPolicy, CompactionPolicyError> {
         let Self {
             automatic,
@@ -222,6 +243,8 @@ impl CompactionPolicy {
             ref hustle,
             keep_recent,
             max_request_bytes,
+            ref fallback,
+            carry_constraints,
         } = *self;
         let refuse = |field| Err(CompactionPolicyError { field, cause: None });
         if keep_recent.is_some_and(|keep| keep.segments == 0) {
@@ -241,6 +264,12 @@ impl CompactionPolicy {
         }
         let hustle = HustleName::new(hustle.clone())
             .map_err(|cause| CompactionPolicyError { field: PolicyField::Hustle, cause: Some(cause) })?;
+        let named = fallback.clone().map(HustleName::new).transpose();
+        let fallback = named
+            .map_err(|cause| CompactionPolicyError { field: PolicyField::Fallback, cause: Some(cause) })?;
+        if fallback.as_ref() == Some(&hustle) {
+            return refuse(PolicyField::Fallback);
+        }
         if counter == Some(CountQuality::HeuristicEstimate) && safety_margin == TokenCount::ZERO {
             return refuse(PolicyField::SafetyMargin);
         }
@@ -271,6 +300,8 @@ impl CompactionPolicy {
             hustle,
             keep_recent,
             max_request_bytes,
+            fallback,
+            carry_constraints,
         })
     }
 }
@@ -304,7 +335,25 @@ mod tests {
             hustle: "context.compact".into(),
             keep_recent: None,
             max_request_bytes: None,
+            fallback: None,
+            carry_constraints: true,
         }
+    }
+
+    #[test]
+    fn a_fallback_is_another_hustle() {
+        let with = |name: &str| CompactionPolicy { fallback: Some(name.into()), ..seed_example() };
+        let counter = Some(CountQuality::HeuristicEstimate);
+        let valid = with("context.extract").validate(counter).unwrap();
+        assert_eq!(valid.fallback().unwrap().as_str(), "context.extract");
+        assert!(valid.carry_constraints());
+        let refused = |name| with(name).validate(counter).unwrap_err().to_string();
+        assert_eq!(
+            refused("context.compact"),
+            "compaction policy: Fallback must be another hustle than Hustle"
+        );
+        assert_eq!(refused(" "), "compaction policy: Fallback is missing");
+        assert_eq!(refused("_looprig.x"), "compaction policy: Fallback is a reserved name");
     }
 
     #[test]

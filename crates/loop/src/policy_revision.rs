@@ -68,6 +68,8 @@ fn write_compaction(out: &mut JsonBytes, policy: &CompactionPolicy) {
         hustle,
         keep_recent,
         max_request_bytes,
+        fallback,
+        carry_constraints,
     } = policy;
     out.plain("{\"Automatic\":");
     write_flag(out, *automatic);
@@ -104,5 +106,14 @@ fn write_compaction(out: &mut JsonBytes, policy: &CompactionPolicy) {
     }
     out.plain(",\"MaxRequestBytes\":");
     write_optional(out, *max_request_bytes);
+    // A policy that says nothing of these keeps the revision that it had before there were such words.
+    if let Some(fallback) = fallback {
+        out.plain(",\"Fallback\":");
+        out.string(fallback);
+    }
+    if !carry_constraints {
+        out.plain(",\"CarryConstraints\":");
+        write_flag(out, *carry_constraints);
+    }
     out.plain("}");
 }

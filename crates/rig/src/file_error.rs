@@ -133,6 +133,7 @@ fn broken_rule(error: CompactionPolicyError) -> &'static str {
     match (error.field, error.cause) {
         (_, Some(HustleNameError::Missing)) => "is missing",
         (_, Some(_)) => "is a reserved name",
+        (PolicyField::Fallback, _) => "must be another hustle than hustle",
         (PolicyField::SafetyMargin, _) => "must not be zero with a counter that estimates",
         (PolicyField::RearmBelow, _) => "must be above 0 and below compact_at",
         (PolicyField::CompactAt, _) => "must be below 100%",

@@ -44,6 +44,10 @@ pub struct PolicyFile {
     pub keep_recent: Option<KeepRecentAmount>,
     /// Largest encoded request in bytes, where the provider has such a limit.
     pub max_request_bytes: Option<u64>,
+    /// Which other hustle summarizes when the first one gave no valid summary; `None`: the compaction is refused.
+    pub fallback: Option<SharedText>,
+    /// Whether the user's rules that a model's summary lacks are put into it; a file that does not say means yes.
+    pub carry_constraints: bool,
 }
 
 /// A number of tokens, or how to work one out.
@@ -140,6 +144,8 @@ impl PolicyFile {
             hustle,
             keep_recent,
             max_request_bytes,
+            fallback,
+            carry_constraints,
         } = self;
         let window = if limits.window == TokenCount::ZERO { limits.max_input } else { limits.window };
         let margin = match (quality, safety_margin_if_exact) {
@@ -158,6 +164,8 @@ impl PolicyFile {
             hustle: hustle.clone(),
             keep_recent: keep_recent.map(|keep| keep.in_window(window)).transpose()?,
             max_request_bytes: *max_request_bytes,
+            fallback: fallback.clone(),
+            carry_constraints: *carry_constraints,
         })
     }
 }
@@ -206,6 +214,7 @@ pub(crate) fn broken_rule(
         PolicyField::MaxSummaryTokens => &["max_summary_tokens"],
         PolicyField::CountTimeout => &["count_timeout"],
         PolicyField::Hustle => &["hustle"],
+        PolicyField::Fallback => &["fallback"],
         PolicyField::SafetyMargin => &["safety_margin"],
         PolicyField::MaxRequestBytes => &["max_request_bytes"],
         PolicyField::RearmBelow => &["rearm_below"],

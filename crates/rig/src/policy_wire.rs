@@ -32,6 +32,10 @@ pub(crate) struct PolicyWire {
     count_timeout: TimeWire,
     hustle: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    fallback: Option<String>,
+    #[serde(default = "carried", skip_serializing_if = "is_carried")]
+    carry_constraints: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
     max_request_bytes: Option<u64>,
 }
 
@@ -85,6 +89,8 @@ pub(crate) fn policy_of(
         count_timeout,
         hustle,
         max_request_bytes,
+        fallback,
+        carry_constraints,
     } = wire;
     let at = |keys: &[&'static str]| {
         let inner = keys.iter().map(|key| PlacePart::Key(key));
@@ -132,6 +138,8 @@ pub(crate) fn policy_of(
         hustle: SharedText::from(hustle),
         keep_recent: keep_recent.map(keep).transpose()?,
         max_request_bytes,
+        fallback: fallback.map(SharedText::from),
+        carry_constraints,
     };
     // In a window without end no share is nothing, and an exact counter satisfies every counter policy: what is
     // refused here is refused for every model.
@@ -165,6 +173,8 @@ impl From<&PolicyFile> for PolicyWire {
             hustle,
             keep_recent,
             max_request_bytes,
+            fallback,
+            carry_constraints,
         } = policy;
         let level = |points: BasisPoints| (points != BasisPoints(0)).then_some(LevelWire(points));
         Self {
@@ -191,6 +201,8 @@ impl From<&PolicyFile> for PolicyWire {
             }),
             count_timeout: TimeWire(*count_timeout),
             hustle: hustle.as_str().to_owned(),
+            fallback: fallback.as_deref().map(str::to_owned),
+            carry_constraints: *carry_constraints,
             max_request_bytes: *max_request_bytes,
         }
     }
@@ -224,4 +236,14 @@ impl From<Amount> for AmountWire {
             }),
         }
     }
+}
+
+/// What a file that does not say means.
+fn carried() -> bool {
+    true
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+fn is_carried(carry_constraints: &bool) -> bool {
+    *carry_constraints
 }

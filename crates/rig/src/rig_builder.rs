@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use epitome_loop::{
     HustleDefinition, HustleLimitSettings, HustleLimits, HustleName, HustleSettings, LoopDefinition,
-    LoopDefinitionBuilder, LoopDefinitionError, Participation, SMALLEST_INPUT_BYTES, SharedText,
+    LoopDefinitionBuilder, LoopDefinitionError, Participation, SMALLEST_INPUT_BYTES, SharedText, ValidPolicy,
     smallest_output,
 };
 
+use crate::bound_loop::Bound;
 use crate::{BoundLoop, Incompatibility, Rig, RigError, RigErrorKind, RigPart};
 
 /// Collects loops, hustles and the limits of their lanes, as their authors write them.
@@ -122,7 +123,7 @@ fn define_loops(builders: Vec<LoopDefinitionBuilder>) -> Result<Vec<LoopDefiniti
     Ok(loops)
 }
 
-/// Gives a loop the hustle that its policy names.
+/// Gives a loop the hustles that its policy names.
 fn bind(
     at: usize,
     definition: LoopDefinition,
@@ -130,15 +131,25 @@ fn bind(
     limits: Option<HustleLimits>,
 ) -> Result<BoundLoop, RigError> {
     let Some(name) = definition.compaction_hustle() else { return Ok(BoundLoop::new(definition, None)) };
-    let refuse = |kind| refuse(RigPart::Loop(at), name.as_str(), kind);
-    // A registered hustle has limits beside it: without them there would be no rig by now.
-    let (Some(hustle), Some(limits)) = (registered.get(name), limits) else {
-        return refuse(RigErrorKind::MissingCompactionHustle);
+    let fitting = |name: &HustleName, missing, incompatible: fn(Incompatibility) -> RigErrorKind| {
+        let refuse = |kind| refuse(RigPart::Loop(at), name.as_str(), kind);
+        let Some(hustle) = registered.get(name) else { return refuse(missing) };
+        match incompatibility(hustle) {
+            Some(why) => refuse(incompatible(why)),
+            None => Ok(Arc::clone(hustle)),
+        }
     };
-    if let Some(why) = incompatibility(hustle) {
-        return refuse(RigErrorKind::IncompatibleCompactionHustle(why));
-    }
-    Ok(BoundLoop::new(definition, Some((Arc::clone(hustle), limits))))
+    use RigErrorKind as Kind;
+    let hustle = fitting(name, Kind::MissingCompactionHustle, Kind::IncompatibleCompactionHustle)?;
+    let fallback = definition.compaction().and_then(ValidPolicy::fallback);
+    let fallback = fallback
+        .map(|name| fitting(name, Kind::MissingFallbackHustle, Kind::IncompatibleFallbackHustle))
+        .transpose()?;
+    // A registered hustle has limits beside it: without them there would be no rig by now.
+    let Some(limits) = limits else {
+        return refuse(RigPart::HustleLimits, "", Kind::MissingHustleLimits);
+    };
+    Ok(BoundLoop::new(definition, Some(Bound { hustle, fallback, limits })))
 }
 
 /// Why no run of this hustle could compact. A model of its own is no reason: that the reference implementation

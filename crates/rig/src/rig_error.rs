@@ -91,6 +91,12 @@ pub enum RigErrorKind {
     /// loop are: as [`InvalidLoop`](Self::InvalidLoop) is.
     #[error("the hustle of its compaction policy does not fit: {0}")]
     IncompatibleCompactionHustle(Incompatibility),
+    /// A compaction policy names a fallback that is not registered.
+    #[error("no hustle has the name that its compaction policy has for a fallback")]
+    MissingFallbackHustle,
+    /// A compaction policy names a fallback that cannot compact for it.
+    #[error("the fallback of its compaction policy does not fit: {0}")]
+    IncompatibleFallbackHustle(Incompatibility),
 }
 
 /// Why a hustle cannot compact for a loop. Sizes in bytes.
@@ -139,6 +145,8 @@ impl RigErrorKind {
             Self::DuplicateLoop => "duplicate_loop",
             Self::MissingCompactionHustle => "missing_compaction_hustle",
             Self::IncompatibleCompactionHustle(_) => "incompatible_compaction_hustle",
+            Self::MissingFallbackHustle => "missing_fallback_hustle",
+            Self::IncompatibleFallbackHustle(_) => "incompatible_fallback_hustle",
         }
     }
 }

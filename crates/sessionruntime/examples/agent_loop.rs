@@ -59,6 +59,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         counter: Arc::new(count),
         estimator: Arc::new(|text: &str| TokenCount(text.len() as u64 / 4)),
         worker: Some(Arc::new(SummarizerWorker::new(Arc::new(summarize)))),
+        fallback: None,
     };
     let ports = SessionPorts::new(Arc::new(MemoryJournal::new()), agent_loop);
     let session = Session::open(porter, SessionSettings::of(SessionId::from_bytes([7; 16])), ports).await?;

@@ -32,6 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         hustle: "context.compact".into(),
         keep_recent: Some(KeepRecent { segments: 2, tokens: TokenCount(400) }),
         max_request_bytes: None,
+        fallback: None,
+        carry_constraints: true,
     }
     .validate(Some(CountQuality::HeuristicEstimate))?;
     let turn = |at| [Message::user(format!("Step {at}: port it.")), Message::assistant("Done. ".repeat(60))];

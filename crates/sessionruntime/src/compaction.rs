@@ -4,18 +4,22 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use epitome_loop::{
-    CompactionInput, ContextBasis, ContextCounter, ContextLimits, ContextMeasurement, InvalidSummary,
-    Message, ModelKey, PressureLevel, RawJson, RequestFingerprint, ResolvedLimits, SharedText, Summarizer,
-    SummaryDraft, SummaryRequest, TextEstimator, TokenCount, Trigger, Usage, ValidPolicy,
-    resolve_context_limits,
+    AttemptId, CompactionInput, ContextBasis, ContextCounter, ContextLimits, ContextMeasurement,
+    InvalidSummary, Message, ModelKey, PressureLevel, RawJson, RequestFingerprint, ResolvedLimits,
+    SharedText, Summarizer, SummaryDraft, SummaryRequest, TextEstimator, TokenCount, Trigger, Usage,
+    ValidPolicy, resolve_context_limits,
 };
 use epitome_loopruntime::{ConversationSummary, pressure_level};
 
 use crate::earlier_summary::EarlierSummary;
+use crate::hustles::{HustleController, SummaryTask};
+use crate::journal::StableName;
 use crate::measuring::Measuring;
 use crate::outcome::{Compaction, Outcome, Refusal, RefusalReason};
-use crate::planning::{MadeSummary, Planning};
+use crate::planning::{MadeSummary, Plan, Planning};
 use crate::result::{ResultTerms, RunOutput, RunResult, validate_result};
+use crate::session::{FreshIds, IdSource as _};
+use crate::summarizing::ask_hustles;
 
 /// A conversation as it stands before the next model call.
 #[derive(Clone, Debug)]
@@ -65,6 +69,23 @@ pub struct Ports {
     pub summarizer: Arc<dyn Summarizer>,
 }
 
+/// What a compaction by hustles needs from outside.
+#[derive(Clone)]
+pub struct HustlePorts {
+    /// Counts whole requests and has the last word on every size.
+    pub counter: Arc<dyn ContextCounter>,
+    /// Sizes text for the summarizer while it works.
+    pub estimator: Arc<dyn TextEstimator>,
+    /// The hustles that the policy names: the first choice, and the fallback where there is one.
+    pub lanes: HustleController,
+}
+
+/// Who makes a summary.
+enum Source<'a> {
+    Summarizer(&'a dyn Summarizer),
+    Hustles(&'a HustleController),
+}
+
 /// Compacts a session once, if its policy or its user says so.
 ///
 /// The whole request is measured; the newest part that the policy keeps is set aside; the rest is summarized;
@@ -73,7 +94,35 @@ pub struct Ports {
 /// compacted. Nothing is changed here: the caller puts the result in place, or keeps what it has.
 ///
 /// Dropping the future at any point leaves no trace. Deadlines are the caller's.
+///
+/// The summarizer of the ports is asked, and asked once: what hustle the policy names is not looked at. See
+/// [`compact_by_hustles`] for a second try, a timeout and a fallback.
 pub async fn compact_once(session: &SessionContext, policy: &ValidPolicy, ports: &Ports) -> Outcome {
+    let Ports { counter, estimator, summarizer } = ports;
+    judge(session, policy, counter, estimator, &Source::Summarizer(&**summarizer)).await
+}
+
+/// As [`compact_once`], with the summary made by the hustles that the policy names: bounded in time and size, tried a
+/// second time where their retry policy says so, and by the policy's fallback where the first one gave no valid summary.
+/// What the fallback made is [degraded](Compaction::degraded).
+///
+/// Dropping the future ends the hustles too.
+pub async fn compact_by_hustles(
+    session: &SessionContext,
+    policy: &ValidPolicy,
+    ports: &HustlePorts,
+) -> Outcome {
+    let HustlePorts { counter, estimator, lanes } = ports;
+    judge(session, policy, counter, estimator, &Source::Hustles(lanes)).await
+}
+
+async fn judge(
+    session: &SessionContext,
+    policy: &ValidPolicy,
+    counter: &Arc<dyn ContextCounter>,
+    estimator: &Arc<dyn TextEstimator>,
+    source: &Source<'_>,
+) -> Outcome {
     let limits = match resolve_context_limits(
         &session.model,
         &session.limits,
@@ -83,7 +132,7 @@ pub async fn compact_once(session: &SessionContext, policy: &ValidPolicy, ports:
         Ok(limits) => limits,
         Err(fault) => return refused(None, RefusalReason::ContextLimitUnknown(fault)),
     };
-    let measuring = measuring_of(session, limits, ports);
+    let measuring = measuring_of(session, limits, counter);
     let before = match measuring.measure(session.messages.clone()).await {
         Ok(before) => before,
         Err(fault) => return refused(None, RefusalReason::ContextCountFailed(fault)),
@@ -94,7 +143,7 @@ pub async fn compact_once(session: &SessionContext, policy: &ValidPolicy, ports:
     if session.demand == Demand::Threshold && !is_due {
         return Outcome::LeftAlone { measurement: before, level };
     }
-    match compact(session, policy, ports, &measuring, &before).await {
+    match compact(session, policy, estimator, source, &measuring, &before).await {
         Ok(compaction) => Outcome::Compacted(Box::new(compaction)),
         Err(reason) => refused(Some(before), reason),
     }
@@ -104,10 +153,14 @@ fn refused(before: Option<ContextMeasurement>, reason: RefusalReason) -> Outcome
     Outcome::Refused(Box::new(Refusal { before, reason }))
 }
 
-fn measuring_of(session: &SessionContext, limits: ResolvedLimits, ports: &Ports) -> Measuring {
+fn measuring_of(
+    session: &SessionContext,
+    limits: ResolvedLimits,
+    counter: &Arc<dyn ContextCounter>,
+) -> Measuring {
     Measuring {
-        counter: ports.counter.clone(),
-        quality: ports.counter.capability().quality,
+        counter: counter.clone(),
+        quality: counter.capability().quality,
         model: session.model.clone(),
         limits,
         basis: session.basis,
@@ -138,7 +191,8 @@ fn pressure(
 async fn compact(
     session: &SessionContext,
     policy: &ValidPolicy,
-    ports: &Ports,
+    estimator: &Arc<dyn TextEstimator>,
+    source: &Source<'_>,
     measuring: &Measuring,
     before: &ContextMeasurement,
 ) -> Result<Compaction, RefusalReason> {
@@ -147,29 +201,67 @@ async fn compact(
         earlier: session.earlier.as_ref(),
         pinned: &session.pinned,
         policy,
-        estimator: &*ports.estimator,
+        estimator: &**estimator,
         measuring,
     };
     let plan = planning.plan().await?;
+    let made = match source {
+        Source::Summarizer(summarizer) => {
+            ask_summarizer(*summarizer, session, policy, estimator, &plan).await?
+        }
+        Source::Hustles(lanes) => {
+            let task = SummaryTask {
+                attempt: (&plan.input).into(),
+                input: plan.input.clone(),
+                previous: plan.previous.clone(),
+                instructions: session.instructions.clone(),
+                max_bytes: plan.max_bytes,
+                carry_constraints: policy.carry_constraints(),
+                estimator: estimator.clone(),
+            };
+            let made = ask_hustles(lanes, policy, task, fresh_run(), fresh_run).await;
+            made.map_err(RefusalReason::Hustle)?
+        }
+    };
+    let weighed = planning.weigh(before, plan.rebuilt(&session.messages, &made.summary)).await?;
+    Ok(plan.compaction(&made, before, weighed))
+}
+
+fn fresh_run() -> AttemptId {
+    AttemptId::from_bytes(FreshIds.fresh())
+}
+
+async fn ask_summarizer(
+    summarizer: &dyn Summarizer,
+    session: &SessionContext,
+    policy: &ValidPolicy,
+    estimator: &Arc<dyn TextEstimator>,
+    plan: &Plan,
+) -> Result<MadeSummary, RefusalReason> {
     let request = SummaryRequest {
         transcript: plan.input.transcript().clone(),
         previous: plan.previous.clone(),
         instructions: session.instructions.clone(),
         max_tokens: plan.input.max_summary_tokens(),
         max_bytes: plan.max_bytes,
-        estimator: ports.estimator.clone(),
+        estimator: estimator.clone(),
+        correction: None,
+        carry_constraints: policy.carry_constraints(),
     };
-    let draft = ports.summarizer.summarize(request).await.map_err(RefusalReason::ExecutionFailed)?;
-    let summary = prove(&plan.input, &draft, &*ports.estimator).map_err(RefusalReason::InvalidSummary)?;
-    let made = MadeSummary {
-        tokens: ports.estimator.estimate(summary.raw()),
+    let draft = summarizer.summarize(request).await.map_err(RefusalReason::ExecutionFailed)?;
+    let summary = prove(&plan.input, &draft, &**estimator).map_err(RefusalReason::InvalidSummary)?;
+    let dropped_characters = draft.sections.render().dropped_characters;
+    let SummaryDraft { sections: _, left_out, usage, repairs, carried } = draft;
+    Ok(MadeSummary {
+        tokens: estimator.estimate(summary.raw()),
         summary,
-        left_out: draft.left_out,
-        dropped_characters: draft.sections.render().dropped_characters,
-        usage: draft.usage,
-    };
-    let weighed = planning.weigh(before, plan.rebuilt(&session.messages, &made.summary)).await?;
-    Ok(plan.compaction(&made, before, weighed))
+        left_out,
+        dropped_characters,
+        usage,
+        repairs: repairs.into_iter().filter_map(|name| StableName::new(name).ok()).collect(),
+        carried,
+        degraded: None,
+    })
 }
 
 /// Renders a draft and judges it as if it came from a stranger: budget, grammar, and identity with the input

@@ -12,12 +12,12 @@ mod command;
 mod contained;
 mod controller;
 mod execution;
-mod extractive;
 mod finish;
 mod judging;
 mod lane;
 mod record;
 mod run;
+mod summarizer_worker;
 mod worker;
 
 pub use admission::{AdmissionError, HustleInput, HustleRequest, SummaryTask};
@@ -27,11 +27,11 @@ pub use command::{
     exit_verdict,
 };
 pub use controller::{HustleController, HustleFault, HustleSetupError, RegisteredHustle};
-pub use extractive::SummarizerWorker;
 pub use finish::{FinalizationFailed, HustleFinalizer, HustleOutcome, HustleSummary, HustleValue};
 pub use judging::HustleValidator;
 pub use record::{AuditFailed, FailedRun, HustleAudit, HustleEvent, HustleRecord};
 pub use run::HustleRun;
+pub use summarizer_worker::SummarizerWorker;
 pub use worker::{
     EndSignal, HustleWorker, InputForm, StopStyle, WorkAnswer, WorkFailure, WorkInput, WorkOrder, WorkStage,
     WorkerTraits,

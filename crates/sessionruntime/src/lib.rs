@@ -19,10 +19,11 @@ mod result;
 mod room;
 mod session;
 mod standing;
+mod summarizing;
 mod unseen;
 mod wire;
 
-pub use compaction::{Demand, Ports, SessionContext, compact_once};
+pub use compaction::{Demand, HustlePorts, Ports, SessionContext, compact_by_hustles, compact_once};
 pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
 pub use error_translation::{compaction_rejection, translate_failure};
 pub use fitting::{CompactionInputTooLarge, FittedInput, OMITTED_TOOL_RESULT, fit_input};
@@ -43,6 +44,7 @@ pub use session::{
     LoopPorts, MAX_APPEND_BYTES, OpenError, OverBytes, RejectionReport, RequestFrame, Session, SessionError,
     SessionEvent, SessionLimits, SessionPorts, SessionSettings, Subscription, SystemClock,
 };
+pub use summarizing::HustleRefusal;
 pub use unseen::{ReportedContext, unseen_by_report};
 pub use wire::{
     SummaryAnswer, WIRE_VERSION, WireError, WireFault, WirePart, decode_input, decode_output, encode_input,

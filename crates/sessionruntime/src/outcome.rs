@@ -1,11 +1,15 @@
 //! What one compaction came to.
 
 use epitome_loop::{
-    CompactionInputError, ContextLimitUnknown, ContextMeasurement, CountError, InvalidSummary, PressureLevel,
-    RejectionReason, SummarizerError, SummaryTooLarge, TokenCount, Usage,
+    CompactionInputError, ContextLimitUnknown, ContextMeasurement, CountError, InvalidSummary,
+    InvalidSummaryReason, PressureLevel, RejectionReason, SharedText, SummarizerError, SummaryTooLarge,
+    TokenCount, Usage,
 };
 use epitome_loopruntime::{ConversationSummary, HistoryError, Landing, TailCut, Unavailable};
 use thiserror::Error;
+
+use crate::journal::StableName;
+use crate::summarizing::HustleRefusal;
 
 /// What [`crate::compact_once`] came to. In every case but [`Outcome::Compacted`] the session is as it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +57,12 @@ pub struct Compaction {
     pub dropped_characters: u64,
     /// What a provider reported for the summary, when a model was asked.
     pub usage: Option<Usage>,
+    /// What was repaired in a model's answer before the strict parser saw it, by name.
+    pub repairs: Vec<StableName>,
+    /// The user's rules that a model's answer lacked and that were put into the summary, word for word.
+    pub carried: Vec<SharedText>,
+    /// Why the fallback of the policy made the summary instead of its first choice: what that one was refused for.
+    pub degraded: Option<StableName>,
 }
 
 /// A compaction that was refused.
@@ -132,6 +142,9 @@ pub enum RefusalReason {
     /// The summarizer gave no summary.
     #[error("{0}")]
     ExecutionFailed(SummarizerError),
+    /// The hustle that the policy names gave no summary, and neither did its fallback.
+    #[error("{0}")]
+    Hustle(HustleRefusal),
     /// The summary is not valid.
     #[error("{0}")]
     InvalidSummary(InvalidSummary),
@@ -159,7 +172,11 @@ impl RefusalReason {
             Self::RetainedTailTooLarge { .. }
             | Self::RetainedTailOverBytes { .. }
             | Self::PinnedTooLarge { .. } => RejectionReason::RetainedTailTooLarge,
+            Self::ExecutionFailed(SummarizerError::Answer(fault)) if fault.invalid_summary().is_some() => {
+                RejectionReason::InvalidSummary
+            }
             Self::ExecutionFailed(_) => RejectionReason::ExecutionFailed,
+            Self::Hustle(refusal) => refusal.rejection(),
             Self::InvalidSummary(_) => RejectionReason::InvalidSummary,
             Self::SummaryTooLarge(_) => RejectionReason::SummaryTooLarge,
         }
@@ -178,6 +195,10 @@ impl RefusalReason {
             Self::PinInvalid { .. } => Some("pin_invalid"),
             Self::PinnedTooLarge { .. } => Some("pinned"),
             Self::RetainedTailOverBytes { .. } => Some("bytes"),
+            Self::ExecutionFailed(SummarizerError::Answer(fault)) => {
+                fault.invalid_summary().map(InvalidSummaryReason::as_str)
+            }
+            Self::Hustle(refusal) => Some(refusal.detail()),
             Self::InvalidSummary(fault) => Some(fault.reason.as_str()),
             Self::SummaryTooLarge(fault) => Some(fault.detail.as_str()),
             _ => None,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use epitome_loop::{
-    BasisPoints, CompactionInput, ContextMeasurement, Message, SummarySections, SummaryTooLarge,
+    BasisPoints, CompactionInput, ContextMeasurement, Message, SharedText, SummarySections, SummaryTooLarge,
     TextEstimator, TokenCount, TooLargeDetail, Usage, ValidPolicy,
 };
 use epitome_loopruntime::{ConversationSummary, Landing, TailCut, Unavailable, judge_landing, landing_level};
@@ -11,6 +11,7 @@ use tokio::task::yield_now;
 
 use crate::cutting::{Cutting, without_opaque};
 use crate::earlier_summary::{EarlierSummary, leading_system};
+use crate::journal::StableName;
 use crate::keeping::Keeping;
 use crate::lengths::Lengths;
 use crate::measuring::Measuring;
@@ -66,6 +67,9 @@ pub(crate) struct MadeSummary {
     pub(crate) left_out: [u64; 5],
     pub(crate) dropped_characters: u64,
     pub(crate) usage: Option<Usage>,
+    pub(crate) repairs: Vec<StableName>,
+    pub(crate) carried: Vec<SharedText>,
+    pub(crate) degraded: Option<StableName>,
 }
 
 impl Plan {
@@ -90,6 +94,9 @@ impl Plan {
             left_out: made.left_out,
             dropped_characters: made.dropped_characters,
             usage: made.usage,
+            repairs: made.repairs.clone(),
+            carried: made.carried.clone(),
+            degraded: made.degraded.clone(),
         }
     }
 

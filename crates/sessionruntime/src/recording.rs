@@ -22,10 +22,6 @@ pub struct CommitTerms<'a> {
     pub messages: &'a [Message],
     /// What the summary cost, in millionths of a US dollar, when the host knows.
     pub cost_micro_usd: Option<u64>,
-    /// What was repaired in the answer before the strict parser saw it, in order.
-    pub repairs: &'a [StableName],
-    /// Why a weaker summary than the policy's first choice was taken.
-    pub degraded: Option<StableName>,
 }
 
 impl CommitTerms<'_> {
@@ -49,7 +45,7 @@ pub fn committed_record(
     terms: CommitTerms<'_>,
     number_of: impl Fn(usize) -> Option<u64>,
 ) -> Committed {
-    let CommitTerms { attempt, event, post_fingerprint, messages, cost_micro_usd, repairs, degraded } = terms;
+    let CommitTerms { attempt, event, post_fingerprint, messages, cost_micro_usd } = terms;
     let basis = compaction.before.basis;
     let post = CommitTerms::post(basis, event);
     let appended = compaction.kept.iter().filter_map(|&at| Some((messages.get(at)?, number_of(at)?)));
@@ -73,8 +69,8 @@ pub fn committed_record(
         landing: compaction.landing,
         usage: compaction.usage,
         cost_micro_usd,
-        repairs: repairs.into(),
-        degraded,
+        repairs: compaction.repairs.as_slice().into(),
+        degraded: compaction.degraded.clone(),
     }
 }
 

@@ -331,6 +331,8 @@ fn request(transcript: Vec<Message>, max_bytes: Option<usize>) -> SummaryRequest
         max_tokens: TokenCount(2_000),
         max_bytes,
         estimator: Arc::new(|text: &str| TokenCount(text.len().div_ceil(4) as u64)),
+        correction: None,
+        carry_constraints: true,
     }
 }
 

@@ -45,6 +45,8 @@ pub(super) fn read_policy(policy: &Value) -> Result<Result<SessionPolicy, Compac
         hustle: "context.compact".into(),
         keep_recent: Some(keep_recent(&policy["keep_tail"], limit)),
         max_request_bytes: number("max_request_bytes"),
+        fallback: None,
+        carry_constraints: true,
     };
     let settings = policy_of_ours.clone();
     let validated = policy_of_ours.validate(Some(CountQuality::HeuristicEstimate));

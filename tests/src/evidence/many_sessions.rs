@@ -47,8 +47,8 @@ impl HustleWorker for SlowWorker {
             constraints: vec!["Never touch the production database.".into()],
             ..SummarySections::default()
         };
-        let output = sections.render().xml.as_bytes().to_vec().into();
-        Ok(WorkAnswer { output, usage: None, left_out: [0; 5] })
+        let output = sections.render().xml.as_bytes().to_vec();
+        Ok(WorkAnswer::bare(output))
     }
 }
 

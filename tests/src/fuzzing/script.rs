@@ -104,6 +104,8 @@ impl Script {
             max_tokens: TokenCount(self.max_tokens),
             max_bytes: self.max_bytes,
             estimator: Arc::new(move |text: &str| TokenCount((text.chars().count() / characters) as u64)),
+            correction: None,
+            carry_constraints: true,
         }
     }
 }

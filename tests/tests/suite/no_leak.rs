@@ -473,6 +473,8 @@ fn tiny_summary_request() -> SummaryRequest {
         max_tokens: TokenCount(1),
         max_bytes: Some(1),
         estimator: Arc::new(|text: &str| TokenCount(text.len() as u64)),
+        correction: None,
+        carry_constraints: true,
     }
 }
 
@@ -607,6 +609,8 @@ fn policy() -> CompactionPolicy {
         hustle: format!("_looprig.{CANARY}").into(),
         keep_recent: None,
         max_request_bytes: None,
+        fallback: None,
+        carry_constraints: true,
     }
 }
 

@@ -98,6 +98,8 @@ fn policy(keep: Option<KeepRecent>) -> ValidPolicy {
         hustle: "context.compact".into(),
         keep_recent: keep,
         max_request_bytes: None,
+        fallback: None,
+        carry_constraints: true,
     };
     policy.validate(Some(CountQuality::HeuristicEstimate)).unwrap()
 }
@@ -290,6 +292,8 @@ proptest! {
             max_tokens: TokenCount(tokens),
             max_bytes: bytes,
             estimator: Arc::new(|text: &str| TokenCount(text.len().div_ceil(4) as u64)),
+            correction: None,
+            carry_constraints: true,
         };
         if let Ok(draft) = Extractive::new().summarize_now(&request) {
             let xml = draft.sections.render().xml;

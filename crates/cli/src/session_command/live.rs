@@ -117,6 +117,7 @@ fn built(target: &Target, policy: epitome_loop::CompactionPolicy) -> Result<Runn
         counter: target.counter.clone(),
         estimator: target.counter.clone(),
         worker: Some(worker()),
+        fallback: None,
     };
     Ok(RunningLoop { bound, ports })
 }

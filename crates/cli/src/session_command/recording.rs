@@ -177,15 +177,8 @@ fn committed(
     event: EventId,
     post_fingerprint: RequestFingerprint,
 ) -> Committed {
-    let terms = CommitTerms {
-        attempt,
-        event,
-        post_fingerprint,
-        messages: &beginning.messages,
-        cost_micro_usd: None,
-        repairs: &[],
-        degraded: None,
-    };
+    let terms =
+        CommitTerms { attempt, event, post_fingerprint, messages: &beginning.messages, cost_micro_usd: None };
     // All messages came from one file, so a message's index is its number.
     committed_record(done, terms, |index| Some(index as u64))
 }

@@ -52,7 +52,7 @@ pub(super) fn read(
         Some(_) => Some(worker()),
         None => None,
     };
-    let ports = LoopPorts { counter, estimator: target.counter.clone(), worker };
+    let ports = LoopPorts { counter, estimator: target.counter.clone(), worker, fallback: None };
     Ok(RunningLoop { bound: bound.clone(), ports })
 }
 

@@ -21,6 +21,8 @@ fn policy() -> CompactionPolicy {
         hustle: "context.compact".into(),
         keep_recent: Some(KeepRecent { segments: 2, tokens: TokenCount(2_000) }),
         max_request_bytes: None,
+        fallback: None,
+        carry_constraints: true,
     }
 }
 
@@ -141,6 +143,8 @@ fn the_policy_revision_changes_with_everything_that_was_given() {
         CompactionPolicy { hustle: "x".into(), ..manual.clone() },
         CompactionPolicy { keep_recent: None, ..manual.clone() },
         CompactionPolicy { max_request_bytes: Some(1), ..manual.clone() },
+        CompactionPolicy { fallback: Some("x".into()), ..manual.clone() },
+        CompactionPolicy { carry_constraints: false, ..manual.clone() },
     ] {
         seen.push(with(changed));
     }

@@ -38,6 +38,9 @@ pub(super) fn located(error: &RigError, document: &Document<'_>) -> FileError {
                 RigErrorKind::InvalidLoop(fault) => table.fault(keys_of_loop(fault), problem),
                 RigErrorKind::NoRoom(fault) => table.fault(key_of_limit(fault), problem),
                 RigErrorKind::DuplicateLoop => table.fault(&["name"], problem),
+                RigErrorKind::MissingFallbackHustle | RigErrorKind::IncompatibleFallbackHustle(_) => {
+                    table.fault(&["compaction", "fallback"], problem)
+                }
                 _ => table.fault(&["compaction", "hustle"], problem),
             }
         }

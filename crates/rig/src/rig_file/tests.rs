@@ -76,6 +76,19 @@ fn a_rule_that_is_broken_is_pointed_at() {
              no hustle has the name that its compaction policy asks for",
         ),
         (
+            "hustle = \"context.compact.model\"",
+            "hustle = \"context.compact.model\"\nfallback = \"gone\"",
+            "missing_fallback_hustle",
+            "line 49, column 12, loops[1].compaction.fallback: \
+             no hustle has the name that its compaction policy has for a fallback",
+        ),
+        (
+            "hustle = \"context.compact.model\"",
+            "hustle = \"context.compact.model\"\nfallback = \"context.compact.model\"",
+            "policy",
+            "line 49, column 12, loops[1].compaction.fallback: must be another hustle than hustle",
+        ),
+        (
             "name = \"context.compact.model\"\nparticipation = \"blocking\"",
             "name = \"context.compact.model\"\nparticipation = \"background\"",
             "incompatible_compaction_hustle",

@@ -58,6 +58,8 @@ fn the_seeds_example_is_read() {
             hustle: "context.compact".into(),
             keep_recent: Some(KeepRecent { segments: 2, tokens: TokenCount(400) }),
             max_request_bytes: Some(1_000_000),
+            fallback: None,
+            carry_constraints: true,
         }
     );
     assert!(resolved.validate(Some(CountQuality::HeuristicEstimate)).is_ok());
@@ -224,7 +226,7 @@ fn a_table_is_never_a_list() {
     }
     let rearm = with("rearm_below", "rearm_below = [\"70%\"]");
     assert!(fault(&rearm).starts_with("line 5, column 15, rearm_below: expected a share"));
-    assert!(fault("[[1]]").ends_with("unknown key; known here are automatic, counter_policy, compact_at, rearm_below, reserved_output, safety_margin, safety_margin_if_exact, max_summary_tokens, keep_recent, count_timeout, hustle, max_request_bytes"));
+    assert!(fault("[[1]]").ends_with("unknown key; known here are automatic, counter_policy, compact_at, rearm_below, reserved_output, safety_margin, safety_margin_if_exact, max_summary_tokens, keep_recent, count_timeout, hustle, fallback, carry_constraints, max_request_bytes"));
 }
 
 #[test]
@@ -323,6 +325,8 @@ prop_compose! {
         hustle in "[a-z\"\\\\\u{e9}\n ]{0,8}x",
         keep_recent in prop::option::of((prop::option::of(1_u64..), amounts())),
         max_request_bytes in prop::option::of(1_u64..),
+        fallback in prop::option::of("[a-z]{1,8}y"),
+        carry_constraints in any::<bool>(),
     ) -> PolicyFile {
         PolicyFile {
             automatic: true,
@@ -337,6 +341,8 @@ prop_compose! {
             hustle: hustle.into(),
             keep_recent: keep_recent.map(|(segments, tokens)| KeepRecentAmount { segments, tokens }),
             max_request_bytes,
+            fallback: fallback.map(Into::into),
+            carry_constraints,
         }
     }
 }

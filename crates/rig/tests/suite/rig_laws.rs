@@ -112,6 +112,8 @@ fn definition(agent_loop: &Loop) -> LoopDefinitionBuilder {
             hustle: hustle.into(),
             keep_recent: None,
             max_request_bytes: None,
+            fallback: None,
+            carry_constraints: true,
         })
 }
 

@@ -54,6 +54,8 @@ pub struct SummaryTask {
     pub instructions: Option<SharedText>,
     /// How many bytes the request has left for the summary, where they are counted.
     pub max_bytes: Option<usize>,
+    /// Whether the user's rules that a model's summary lacks are put into it.
+    pub carry_constraints: bool,
     /// The loop's own counter, which sizes summaries whose producer reports no usage.
     pub estimator: Arc<dyn TextEstimator>,
 }
@@ -153,5 +155,7 @@ fn request_of(task: &SummaryTask, output_limit: u64) -> SummaryRequest {
         max_tokens: task.input.max_summary_tokens(),
         max_bytes: Some(task.max_bytes.map_or(output_limit, |limit| limit.min(output_limit))),
         estimator: task.estimator.clone(),
+        correction: None,
+        carry_constraints: task.carry_constraints,
     }
 }

@@ -246,7 +246,7 @@ impl Conversation {
         };
         let result = match failed {
             Some((stage, kind)) => Err(failure(stage, kind)),
-            None => Ok(WorkAnswer { output: output.into(), usage: None, left_out: [0; 5] }),
+            None => Ok(WorkAnswer::bare(output)),
         };
         (result, CommandReport { exit, stdout_bytes, stderr: diagnostics.finish() })
     }

@@ -1,7 +1,7 @@
 //! How a run ends: its outcome, and the port that hands it over exactly once.
 
 use async_trait::async_trait;
-use epitome_loop::{AttemptId, HustleName, RunFailure, SharedBytes, Usage};
+use epitome_loop::{AttemptId, HustleName, RunFailure, SharedBytes, SharedText, Usage};
 use thiserror::Error;
 
 use crate::ProvenSummary;
@@ -40,6 +40,10 @@ pub struct HustleSummary {
     pub is_estimated: bool,
     /// How many items of each section did not fit, when the worker knew.
     pub left_out: [u64; 5],
+    /// What was repaired in a model's answer, by stable names.
+    pub repairs: Vec<&'static str>,
+    /// The user's rules that a model's answer lacked and that were put into the summary, word for word.
+    pub carried: Vec<SharedText>,
 }
 
 /// An outcome could not be handed over.

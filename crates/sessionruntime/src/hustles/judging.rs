@@ -38,7 +38,7 @@ pub(super) fn judge(
     let Some(task) = task else {
         return Ok(HustleValue::Bytes(answer.output));
     };
-    let WorkAnswer { output, usage, left_out } = answer;
+    let WorkAnswer { output, usage, spent, left_out, repairs, carried } = answer;
     let (output, summary) = match definition.identity() {
         IdentityBinding::Host => {
             let text = std::str::from_utf8(&output).ok().filter(|text| !text.trim().is_empty());
@@ -53,7 +53,7 @@ pub(super) fn judge(
             (RunOutput::Echo(output), answer.summary)
         }
     };
-    let is_estimated = usage.is_none();
+    let is_estimated = usage.is_none() && spent.is_none();
     let usage = usage.unwrap_or_else(|| estimated(task, &summary));
     let terms = ResultTerms {
         identity: task.attempt.clone(),
@@ -62,7 +62,15 @@ pub(super) fn judge(
     };
     let proven = validate_result(RunResult { output, usage: Some(usage) }, &terms)
         .map_err(|refused| malformed_answer(refused.reason))?;
-    Ok(HustleValue::Summary(Box::new(HustleSummary { proven, usage, is_estimated, left_out })))
+    let usage = spent.unwrap_or(usage);
+    Ok(HustleValue::Summary(Box::new(HustleSummary {
+        proven,
+        usage,
+        is_estimated,
+        left_out,
+        repairs,
+        carried,
+    })))
 }
 
 /// How many bytes of output an outcome stands for.

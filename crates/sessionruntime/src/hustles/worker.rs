@@ -64,10 +64,32 @@ pub struct WorkAnswer {
     /// Its output: wire v1 with the identity in it, or the bare summary, as the hustle's identity binding says;
     /// for a host's own hustle whatever the host takes.
     pub output: SharedBytes,
-    /// What the provider reported, when a model was asked.
+    /// What the provider reported for this very output: the summary's budget is held against it.
     pub usage: Option<Usage>,
+    /// What the provider reported for a model's answer that the output was made of. It may hold reasoning and forms that
+    /// are not in the output, so it is recorded, and the budget is held against the loop's own count.
+    pub spent: Option<Usage>,
     /// How many items of each section did not fit, when the worker knows.
     pub left_out: [u64; 5],
+    /// What was repaired in a model's answer, by stable names.
+    pub repairs: Vec<&'static str>,
+    /// The user's rules that the answer lacked and that were put into the output.
+    pub carried: Vec<SharedText>,
+}
+
+impl WorkAnswer {
+    /// An output of which no more is known.
+    #[must_use]
+    pub fn bare(output: impl Into<SharedBytes>) -> Self {
+        Self {
+            output: output.into(),
+            usage: None,
+            spent: None,
+            left_out: [0; 5],
+            repairs: Vec::new(),
+            carried: Vec::new(),
+        }
+    }
 }
 
 /// A worker gave no answer.

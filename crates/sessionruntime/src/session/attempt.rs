@@ -3,27 +3,22 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use epitome_loop::{
-    AttemptId, BasisPoints, CauseKind, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason,
-    RequestFingerprint, RunFailure, SharedText,
+    AttemptId, BasisPoints, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason,
+    RequestFingerprint, SharedText,
 };
 use epitome_loopruntime::decision::{Replacement, Waiter};
 
 use super::frame::Framed;
 use super::live::{Live, Shared, Snapshot, numbers};
 use super::report::CompactionReport;
-use crate::hustles::AdmissionError;
 use crate::journal::{Committed, StableName};
 use crate::measuring::Measuring;
-use crate::outcome::{Compaction, CountFailure, RefusalReason, TIMED_OUT};
+use crate::outcome::{Compaction, CountFailure, RefusalReason};
 use crate::planning::{MadeSummary, Plan, Planning};
 use crate::recording::{CommitTerms, committed_record};
-use crate::{
-    FinalizationFailed, HustleAudit, HustleController, HustleFinalizer, HustleInput, HustleOutcome,
-    HustleRequest, HustleSummary, HustleValue, RegisteredHustle, SummaryTask, compaction_rejection,
-    translate_failure,
-};
+use crate::summarizing::{HustleRefusal, ask_hustles};
+use crate::{HustleAudit, HustleController, HustleWorker, RegisteredHustle, SummaryTask};
 
 /// What is kept for an attempt while it runs.
 pub(super) struct AttemptWork {
@@ -86,8 +81,6 @@ impl Counted {
             post_fingerprint: self.post_fingerprint,
             messages: &context.messages,
             cost_micro_usd: None,
-            repairs: &[],
-            degraded: None,
         };
         committed_record(&self.compaction, terms, |at| numbers.get(at).copied().flatten())
     }
@@ -95,6 +88,7 @@ impl Counted {
     pub(super) fn report(&self, committed: &Committed) -> CompactionReport {
         let Compaction { before, landing, replaced, kept, summary_tokens, left_out, usage, .. } =
             &self.compaction;
+        let Compaction { repairs, carried, degraded, .. } = &self.compaction;
         CompactionReport {
             attempt: committed.attempt,
             basis: committed.post,
@@ -106,6 +100,9 @@ impl Counted {
             summary_tokens: *summary_tokens,
             left_out: *left_out,
             usage: *usage,
+            repairs: repairs.clone(),
+            carried: carried.clone(),
+            degraded: degraded.clone(),
         }
     }
 }
@@ -199,33 +196,13 @@ async fn try_to_summarize(
         previous: plan.previous.clone(),
         instructions,
         max_bytes: plan.max_bytes,
+        carry_constraints: policy.carry_constraints(),
         estimator: Arc::clone(&binding.ports.estimator),
-    };
-    let request = HustleRequest {
-        run: attempt,
-        hustle: policy.hustle().clone(),
-        input: HustleInput::Summary(Box::new(task)),
-        validator: None,
-        finalizer: Box::new(AwaitedByTheLoop),
     };
     // Held while the run goes on: its end must not come from a change of the loop.
     let lanes = lanes(shared, &context)?;
-    let run = lanes.submit(request).map_err(AttemptRefused::from)?;
-    let HustleSummary { proven, usage, is_estimated, left_out } = match run.outcome().await.result {
-        Ok(HustleValue::Summary(summary)) => *summary,
-        Ok(HustleValue::Bytes(_)) => return Err(refused(RejectionReason::Internal, None)),
-        Err(failure) => {
-            return Err(refused(compaction_rejection(&failure), Some(failure_detail(&failure))));
-        }
-    };
-    let made = MadeSummary {
-        tokens: binding.ports.estimator.estimate(proven.summary.raw()),
-        summary: proven.summary,
-        left_out,
-        // What XML forbids has left the text before anybody here saw it.
-        dropped_characters: 0,
-        usage: (!is_estimated).then_some(usage),
-    };
+    let second = || AttemptId::from_bytes(shared.ids.fresh());
+    let made = ask_hustles(&lanes, policy, task, attempt, second).await.map_err(AttemptRefused::from)?;
     Ok(Summarized { numbers, measuring, before, plan, made, context })
 }
 
@@ -319,33 +296,18 @@ fn lanes(shared: &Arc<Shared>, context: &Snapshot) -> Result<HustleController, A
     let unavailable = || refused(RejectionReason::Unavailable, Some("no_worker"));
     let binding = &context.binding;
     let compaction = binding.bound.compaction().ok_or_else(unavailable)?;
-    let worker = binding.ports.worker.clone().ok_or_else(unavailable)?;
-    let hustle = RegisteredHustle { definition: Arc::clone(compaction.hustle), worker };
+    let registered = |definition, worker: &Option<Arc<dyn HustleWorker>>| {
+        let worker = worker.clone().ok_or_else(unavailable)?;
+        Ok::<_, AttemptRefused>(RegisteredHustle { definition: Arc::clone(definition), worker })
+    };
+    let first = registered(compaction.hustle, &binding.ports.worker)?;
+    let fallback = compaction.fallback.map(|definition| registered(definition, &binding.ports.fallback));
+    let hustles = std::iter::once(first).chain(fallback.transpose()?);
     let audit: Arc<dyn HustleAudit> = Arc::new(super::adapter::Audit(Arc::downgrade(shared)));
-    let lanes = HustleController::new(shared.runtime.clone(), *compaction.limits, [hustle], audit);
+    let lanes = HustleController::new(shared.runtime.clone(), *compaction.limits, hustles, audit);
     let lanes = lanes.map_err(|_| refused(RejectionReason::Internal, None))?;
     live.lanes = Some(lanes.clone());
     Ok(lanes)
-}
-
-/// The loop waits for the outcome itself, and what it does with it is its own business.
-struct AwaitedByTheLoop;
-
-#[async_trait]
-impl HustleFinalizer for AwaitedByTheLoop {
-    async fn finalize(self: Box<Self>, _outcome: HustleOutcome) -> Result<(), FinalizationFailed> {
-        Ok(())
-    }
-}
-
-/// The finer cause of a run that failed: what was wrong with the summary, that time ran out, or how far it came.
-fn failure_detail(failure: &RunFailure) -> &'static str {
-    let cause = failure.cause.as_ref();
-    if let Some(invalid) = cause.and_then(translate_failure) {
-        return invalid.reason.as_str();
-    }
-    let is_late = cause.is_some_and(|cause| cause.iter().any(|kind| kind == CauseKind::Deadline));
-    if is_late { TIMED_OUT } else { failure.stage.as_str() }
 }
 
 fn refused(reason: RejectionReason, detail: Option<&'static str>) -> AttemptRefused {
@@ -362,17 +324,8 @@ impl From<RefusalReason> for AttemptRefused {
     }
 }
 
-impl From<AdmissionError> for AttemptRefused {
-    fn from(error: AdmissionError) -> Self {
-        let (reason, detail) = match error {
-            AdmissionError::Closed => (RejectionReason::ShuttingDown, "lanes_closed"),
-            AdmissionError::UnknownDefinition => (RejectionReason::Unavailable, "unknown_hustle"),
-            AdmissionError::InvalidInput => (RejectionReason::Unavailable, "input_invalid"),
-            AdmissionError::InputTooLarge { .. } => (RejectionReason::Unavailable, "input_too_large"),
-            // The worker may have come back the next time, and the lane have room.
-            AdmissionError::Poisoned => (RejectionReason::ExecutionFailed, "lanes_poisoned"),
-            AdmissionError::Full => (RejectionReason::ExecutionFailed, "lane_full"),
-        };
-        refused(reason, Some(detail))
+impl From<HustleRefusal> for AttemptRefused {
+    fn from(refusal: HustleRefusal) -> Self {
+        refused(refusal.rejection(), Some(refusal.detail()))
     }
 }

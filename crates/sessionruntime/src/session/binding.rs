@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use epitome_loop::{
-    ContextBasis, ContextLimitUnknown, FingerprintError, LoopContext, ModelKey, ResolvedLimits, Trigger,
-    ValidPolicy, resolve_context_limits,
+    ContextBasis, ContextLimitUnknown, FingerprintError, HustleDefinition, LoopContext, ModelKey,
+    ResolvedLimits, Trigger, ValidPolicy, resolve_context_limits,
 };
 use epitome_rig::{BoundCompaction, BoundLoop};
 
@@ -37,7 +37,9 @@ impl Binding {
                 Some(room(&bound, context).map_err(OpenError::Limit)?)
             }
         };
-        if bound.compaction().is_some() && ports.worker.is_none() {
+        let compaction = bound.compaction();
+        let needs_fallback = compaction.is_some_and(|compaction| compaction.fallback.is_some());
+        if compaction.is_some() && ports.worker.is_none() || needs_fallback && ports.fallback.is_none() {
             return Err(OpenError::NoWorker);
         }
         Ok(Self { bound, ports, model, limits })
@@ -57,18 +59,21 @@ impl Binding {
         self.policy().map_or(Trigger::Manual, ValidPolicy::trigger)
     }
 
-    /// How long an attempt may take: as long as its parts may by their own timeouts, both tries of the hustle included.
+    /// How long an attempt may take: as long as its parts may by their own timeouts, both tries of each hustle included.
     pub(super) fn attempt_timeout(&self) -> Duration {
         /// So many counts a plan takes at most, as its steps halve what they try.
         const COUNTS: u32 = 80;
-        let Some(BoundCompaction { policy, hustle, limits }) = self.bound.compaction() else {
+        let Some(BoundCompaction { policy, hustle, fallback, limits }) = self.bound.compaction() else {
             return Duration::from_secs(1);
         };
         let counting = policy.count_timeout().saturating_mul(COUNTS);
-        let tries = hustle.timeout().saturating_mul(2);
         let records = limits.audit_timeout().saturating_mul(3);
         let ends = limits.finalization_timeout().saturating_add(limits.worker_drain_timeout());
-        counting.saturating_add(tries).saturating_add(records).saturating_add(ends)
+        let run = |hustle: &HustleDefinition| {
+            hustle.timeout().saturating_mul(2).saturating_add(records).saturating_add(ends)
+        };
+        let fallback = fallback.map_or(Duration::ZERO, |fallback| run(fallback));
+        counting.saturating_add(run(hustle)).saturating_add(fallback)
     }
 
     fn count_timeout(&self) -> Option<Duration> {

@@ -31,6 +31,8 @@ pub struct LoopPorts {
     pub estimator: Arc<dyn TextEstimator>,
     /// Works for the hustle that compacts. Needed exactly when the loop compacts.
     pub worker: Option<Arc<dyn HustleWorker>>,
+    /// Works for the fallback of the policy. Needed exactly when the policy names one.
+    pub fallback: Option<Arc<dyn HustleWorker>>,
 }
 
 impl SessionPorts {

@@ -1,6 +1,8 @@
 //! What came of an attempt, in numbers.
 
-use epitome_loop::{AttemptId, ContextBasis, ContextMeasurement, RejectionReason, TokenCount, Usage};
+use epitome_loop::{
+    AttemptId, ContextBasis, ContextMeasurement, RejectionReason, SharedText, TokenCount, Usage,
+};
 use epitome_loopruntime::Landing;
 
 use crate::journal::StableName;
@@ -28,6 +30,12 @@ pub struct CompactionReport {
     pub left_out: [u64; 5],
     /// What a provider reported for the summary, when a model was asked.
     pub usage: Option<Usage>,
+    /// What was repaired in a model's answer before the strict parser saw it, by name.
+    pub repairs: Vec<StableName>,
+    /// The user's rules that a model's answer lacked and that were put into the summary, word for word.
+    pub carried: Vec<SharedText>,
+    /// Why the fallback of the policy made the summary instead of its first choice: what that one was refused for.
+    pub degraded: Option<StableName>,
 }
 
 /// An attempt that was refused. The context is what it was.

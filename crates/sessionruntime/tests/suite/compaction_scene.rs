@@ -43,7 +43,7 @@ impl Summarizer for Scripted {
     async fn summarize(&self, request: SummaryRequest) -> Result<SummaryDraft, SummarizerError> {
         *self.asked.lock().unwrap() = Some(request);
         let sections = self.answer.clone()?;
-        Ok(SummaryDraft { sections, left_out: [0; 5], usage: None })
+        Ok(sections.into())
     }
 
     fn name(&self) -> &'static str {
@@ -94,6 +94,8 @@ impl Setup {
                 hustle: "h".into(),
                 keep_recent: Some(KeepRecent { segments: 2, tokens: TokenCount(200) }),
                 max_request_bytes: None,
+                fallback: None,
+                carry_constraints: true,
             },
             answer: Ok(sections("state")),
             quality: CountQuality::HeuristicEstimate,

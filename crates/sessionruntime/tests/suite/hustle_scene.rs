@@ -54,7 +54,7 @@ pub(crate) fn scripted(script: impl Fn(WorkOrder) -> Work + Send + Sync + 'stati
 
 pub(crate) fn answers(output: impl Into<Vec<u8>>) -> Result<WorkAnswer, WorkFailure> {
     let output: Vec<u8> = output.into();
-    Ok(WorkAnswer { output: output.into(), usage: None, left_out: [0; 5] })
+    Ok(WorkAnswer::bare(output))
 }
 
 /// What a test wants of the things that the host brings.

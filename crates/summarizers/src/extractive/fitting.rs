@@ -49,7 +49,7 @@ pub(crate) fn fit(
     }
     let Selection { sections, left_out } =
         best.unwrap_or_else(|| Selection { sections: least, left_out: select(LEAST_BYTES).left_out });
-    Ok(SummaryDraft { sections, left_out, usage: None })
+    Ok(SummaryDraft { left_out, ..sections.into() })
 }
 
 fn least_summary() -> SummarySections {

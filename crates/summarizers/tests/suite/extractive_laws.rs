@@ -21,6 +21,8 @@ fn request(transcript: Vec<Message>, max_bytes: usize) -> SummaryRequest {
         max_tokens: TokenCount(1_000_000),
         max_bytes: Some(max_bytes),
         estimator: Arc::new(quarter_bytes),
+        correction: None,
+        carry_constraints: true,
     }
 }
 

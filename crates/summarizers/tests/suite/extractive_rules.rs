@@ -19,6 +19,8 @@ impl Case {
             max_tokens: TokenCount(500),
             max_bytes: None,
             estimator: Arc::new(|text: &str| TokenCount(text.len() as u64 / 4)),
+            correction: None,
+            carry_constraints: true,
         })
     }
 

@@ -86,6 +86,8 @@ fn request(transcript: Vec<Message>, previous: Option<SummarySections>) -> Summa
         max_tokens: TokenCount(2000),
         max_bytes: None,
         estimator: Arc::new(|text: &str| TokenCount(text.len() as u64 / 4)),
+        correction: None,
+        carry_constraints: true,
     }
 }
 

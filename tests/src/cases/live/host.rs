@@ -87,6 +87,7 @@ impl Host {
                 counter,
                 estimator,
                 worker: Some(Arc::clone(&worker) as Arc<dyn HustleWorker>),
+                fallback: None,
             },
             clock: Arc::new(move || Timestamp(clock.fetch_add(1, Ordering::Relaxed))),
             ids: Arc::new(move || u128::from(ids.fetch_add(1, Ordering::Relaxed)).to_be_bytes()),

@@ -88,6 +88,8 @@ impl CaseWorker {
             max_tokens: input.max_summary_tokens(),
             max_bytes: None,
             estimator: Arc::clone(&self.estimator),
+            correction: None,
+            carry_constraints: true,
         })
     }
 }
@@ -133,7 +135,7 @@ impl HustleWorker for CaseWorker {
                 draft.map_err(|_| failed(CauseKind::Other))?.sections.render().xml.to_string()
             }
         };
-        Ok(WorkAnswer { output: output.into_bytes().into(), usage: None, left_out: [0; 5] })
+        Ok(WorkAnswer::bare(output.into_bytes()))
     }
 }
 

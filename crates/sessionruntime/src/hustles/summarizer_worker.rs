@@ -1,11 +1,9 @@
-//! The kind `extractive`: a summarizer of this program as a worker.
+//! The kinds `extractive` and `model`: a summarizer of this program as a worker.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use epitome_loop::{
-    Cause, CauseKind, InvalidSummaryReason, Summarizer, SummarizerError, SummaryDraft, malformed_answer,
-};
+use epitome_loop::{Cause, CauseKind, ModelCallError, Summarizer, SummarizerError, SummaryDraft};
 use tokio::runtime::Handle;
 
 use super::{
@@ -15,10 +13,11 @@ use super::{
 
 /// Any [`Summarizer`] as the worker of a hustle whose identity is bound by the host.
 ///
-/// It gets the request unprojected. It works on a thread for blocking work, because a summarizer without a model
-/// computes: the session's tasks go on meanwhile. What computes cannot be taken off its thread, so a run that
-/// has ended waits for it, and a summarizer that goes on beyond the drain time poisons the controller until it has
-/// come back.
+/// It gets the request unprojected, and in a second try the sentence about what was wrong with the first answer. It works
+/// on a thread for blocking work, because a summarizer computes, one that asks a model too: the session's tasks go on
+/// meanwhile. One that waits for a model is dropped when its run ends. What computes cannot be taken off its thread, so a
+/// run that has ended waits for it, and a summarizer that goes on beyond the drain time poisons the controller until it
+/// has come back.
 #[derive(Clone)]
 pub struct SummarizerWorker {
     summarizer: Arc<dyn Summarizer>,
@@ -39,10 +38,11 @@ impl HustleWorker for SummarizerWorker {
     }
 
     async fn work(&self, order: WorkOrder) -> Result<WorkAnswer, WorkFailure> {
-        let WorkOrder { input, mut end, .. } = order;
-        let WorkInput::Request(request) = input else {
+        let WorkOrder { input, correction, mut end, .. } = order;
+        let WorkInput::Request(mut request) = input else {
             return Err(refused(WorkStage::Resolution, CauseKind::InvalidInput));
         };
+        request.correction = correction;
         let summarizer = self.summarizer.clone();
         let runtime = Handle::current();
         let working = tokio::task::spawn_blocking(move || {
@@ -55,7 +55,7 @@ impl HustleWorker for SummarizerWorker {
             })
         });
         let draft = match working.await {
-            Ok(Some(summarized)) => summarized.map_err(|error| failed(&error))?,
+            Ok(Some(summarized)) => summarized.map_err(failed)?,
             // Nobody waits for the answer.
             Ok(None) => return Err(refused(WorkStage::Inference, CauseKind::Canceled)),
             // Handed on to where panics are contained; the hook that prints panics has seen it already.
@@ -64,23 +64,21 @@ impl HustleWorker for SummarizerWorker {
                 Err(_) => return Err(refused(WorkStage::Inference, CauseKind::Other)),
             },
         };
-        let SummaryDraft { sections, left_out, usage } = draft;
+        let SummaryDraft { sections, left_out, usage: spent, repairs, carried } = draft;
         let text = sections.render().xml;
-        Ok(WorkAnswer { output: text.as_bytes().to_vec().into(), usage, left_out })
+        let bare = WorkAnswer::bare(text.as_bytes().to_vec());
+        Ok(WorkAnswer { spent, left_out, repairs, carried, ..bare })
     }
 }
 
-fn failed(error: &SummarizerError) -> WorkFailure {
-    match error {
-        // No summary can be small enough, so none was made.
-        SummarizerError::BudgetTooSmall { .. } => WorkFailure {
-            stage: WorkStage::Output,
-            cause: malformed_answer(InvalidSummaryReason::TokenLimit),
-            diagnostic_bytes: 0,
-        },
-        SummarizerError::Transcript(_) => refused(WorkStage::Inference, CauseKind::InvalidInput),
-        _ => refused(WorkStage::Inference, CauseKind::Other),
-    }
+fn failed(error: SummarizerError) -> WorkFailure {
+    let stage = match error {
+        SummarizerError::BudgetTooSmall { .. } | SummarizerError::Answer(_) => WorkStage::Output,
+        SummarizerError::Model(ModelCallError { kind, .. }) if kind.was_answered() => WorkStage::Output,
+        SummarizerError::WindowTooSmall { .. } => WorkStage::Resolution,
+        _ => WorkStage::Inference,
+    };
+    WorkFailure { stage, cause: error.cause(), diagnostic_bytes: 0 }
 }
 
 fn refused(stage: WorkStage, kind: CauseKind) -> WorkFailure {
