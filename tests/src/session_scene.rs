@@ -67,6 +67,12 @@ pub struct SessionScene {
     pub journal: Arc<dyn Journal>,
     /// What summarizes.
     pub worker: Arc<ScriptedWorker>,
+    /// What summarizes in its place, if anything does.
+    pub instead: Option<Arc<dyn HustleWorker>>,
+    /// What summarizes when that gives no summary; the policy names it exactly when it is there.
+    pub fallback: Option<Arc<ScriptedWorker>>,
+    /// Whether the first one is asked twice.
+    pub retry: RetryPolicy,
     /// Which session it is.
     pub id: SessionId,
     /// What is done about its context.
@@ -84,6 +90,10 @@ pub struct SessionScene {
     /// The next id.
     pub ids: Arc<AtomicU64>,
 }
+
+/// The hustle that the policy names, and the one that it falls back to.
+const FIRST: &str = "context.compact";
+const FALLBACK: &str = "context.compact.fallback";
 
 /// The least occupancy at which the scripted policy compacts.
 pub const COMPACT_AT: BasisPoints = BasisPoints(8_000);
@@ -104,6 +114,9 @@ impl SessionScene {
         Self {
             journal,
             worker: Arc::new(ScriptedWorker::new(WorkAct::Answers)),
+            instead: None,
+            fallback: None,
+            retry: RetryPolicy::None,
             id: SessionId::from_bytes([7; 16]),
             treatment: Treatment::Automatic,
             window: 4_000,
@@ -143,7 +156,11 @@ impl SessionScene {
         };
         let mut rig = Rig::builder().with_loop(builder);
         if matches!(self.treatment, Treatment::Automatic | Treatment::Manual) {
-            rig = rig.with_hustle(hustle()).with_hustle_limits(lanes());
+            let first = HustleSettings { retry: self.retry, ..hustle(FIRST) };
+            rig = rig.with_hustle(first).with_hustle_limits(lanes());
+            if self.fallback.is_some() {
+                rig = rig.with_hustle(hustle(FALLBACK));
+            }
         }
         match rig.build() {
             Ok(rig) => rig.loops().first().cloned().unwrap_or_else(|| unreachable!("it has a loop")),
@@ -161,10 +178,10 @@ impl SessionScene {
             safety_margin: TokenCount(10),
             max_summary_tokens: TokenCount(200),
             count_timeout: Duration::from_secs(1),
-            hustle: "context.compact".into(),
+            hustle: FIRST.into(),
             keep_recent: Some(KeepRecent { segments: u64::MAX, tokens: TokenCount(self.kept) }),
             max_request_bytes: self.max_request_bytes,
-            fallback: None,
+            fallback: self.fallback.as_ref().map(|_| FALLBACK.into()),
             carry_constraints: true,
         }
     }
@@ -187,8 +204,8 @@ impl SessionScene {
         LoopPorts {
             counter: Arc::new(count),
             estimator: Arc::new(|text: &str| TokenCount(text.len() as u64 / 4)),
-            worker: Some(Arc::clone(&self.worker) as Arc<dyn HustleWorker>),
-            fallback: None,
+            worker: Some(self.instead.clone().unwrap_or_else(|| Arc::clone(&self.worker) as _)),
+            fallback: self.fallback.as_ref().map(|worker| Arc::clone(worker) as _),
         }
     }
 
@@ -210,9 +227,9 @@ fn count(request: &Request) -> TokenCount {
     TokenCount((tools + messages) / 4 + request.unseen_tokens.get())
 }
 
-fn hustle() -> HustleSettings {
+fn hustle(name: &str) -> HustleSettings {
     HustleSettings {
-        name: "context.compact".into(),
+        name: name.into(),
         participation: Participation::Blocking,
         timeout: Duration::from_secs(10),
         limits: ByteLimits { input: 1 << 20, output: 1 << 16 },

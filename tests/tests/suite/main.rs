@@ -20,6 +20,7 @@ mod no_leak_session;
 mod policy_docs;
 mod rig_docs;
 mod session_edges;
+mod session_fallback;
 mod session_laws;
 mod session_live;
 mod session_random;

@@ -229,6 +229,7 @@ pub(crate) fn task(input: CompactionInput) -> SummaryTask {
         previous: None,
         instructions: None,
         max_bytes: None,
+        carry_constraints: true,
         estimator: Arc::new(|text: &str| TokenCount(text.len() as u64 / 4)),
     }
 }
