@@ -100,6 +100,8 @@ fn errors() -> Vec<Provoked> {
         refused(CompactionOutput::new(basis(), key(), print(), Some(&Message::assistant(CANARY)))),
         provoked(SummaryTooLarge { measurement: measurement(), detail: TooLargeDetail::NotSmaller }),
         provoked(SummarizerError::Transcript(validate_transcript(&[opaque()]).unwrap_err())),
+        provoked(AnswerFault::ToolCall),
+        provoked(SummarizerError::Answer(AnswerFault::Invalid(InvalidSummaryReason::XmlRoot))),
         provoked(CountError::NotExact { message: 1, kind: opaque().blocks()[0].kind() }),
         refused(HustleDefinition::new(HustleSettings { policy_revision: " ".into(), ..hustle() })),
         refused(HustleLimits::new(no_lanes())),
@@ -135,6 +137,8 @@ fn errors() -> Vec<Provoked> {
         refused(fit_input(&input(vec![Message::user(CANARY)]).unwrap(), 1)),
         provoked(refusal()),
         provoked(refusal().reason),
+        provoked(hustle_refusal()),
+        provoked(RefusalReason::Hustle(hustle_refusal())),
         provoked(CountFailure::OtherModel),
         refused(decode_input(CANARY.as_bytes())),
         refused(decode_input(format!("{{\"{CANARY}\":\"{CANARY}\"}}").as_bytes())),
@@ -632,6 +636,73 @@ fn measurement() -> ContextMeasurement {
         input_limit: TokenCount(1),
         quality: CountQuality::ExactLocal,
     }
+}
+
+/// The refusal of a hustle that answers the canary.
+fn hustle_refusal() -> HustleRefusal {
+    use epitome_tests::session_scene::{ScriptedWorker, WorkAct};
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let setup = SessionContext {
+        model: key(),
+        limits: ContextLimits { window: TokenCount(1_000), ..ContextLimits::default() },
+        tools: Arc::default(),
+        messages: (0..9).map(|_| Message::user(CANARY.repeat(20))).collect(),
+        unseen_tokens: TokenCount(0),
+        earlier: None,
+        basis: basis(),
+        request_fingerprint: print(),
+        demand: Demand::Manual,
+        instructions: Some(CANARY.into()),
+        pinned: BTreeSet::new(),
+    };
+    let definition = HustleSettings { name: "h".into(), ..hustle() };
+    let definition = Arc::new(HustleDefinition::new(definition).unwrap());
+    let worker = Arc::new(ScriptedWorker::new(WorkAct::Says(format!("<{CANARY}>"))));
+    let lane = LaneLimits { concurrent: 1, queued: 0 };
+    let limits = HustleLimits::new(HustleLimitSettings {
+        blocking: lane,
+        background: lane,
+        audit_timeout: Duration::from_secs(1),
+        finalization_timeout: Duration::from_secs(1),
+        worker_drain_timeout: Duration::from_secs(1),
+    });
+    let count = |text: &str| TokenCount(text.len() as u64 / 4);
+    let counted = |request: &Request| request.messages.iter().map(tail_estimate).map(TokenCount).sum();
+    let policy = CompactionPolicy { hustle: "h".into(), keep_recent: None, ..policy() };
+    let policy = CompactionPolicy {
+        safety_margin: TokenCount(1),
+        reserved_output: TokenCount(1),
+        max_summary_tokens: TokenCount(100),
+        count_timeout: Duration::from_secs(1),
+        ..policy
+    };
+    let policy = policy.validate(Some(CountQuality::HeuristicEstimate)).unwrap();
+    let outcome = runtime.block_on(async {
+        let hustle = RegisteredHustle { definition, worker };
+        let audit = Arc::new(SilentAudit);
+        let lanes =
+            HustleController::new(tokio::runtime::Handle::current(), limits.unwrap(), [hustle], audit);
+        let (counter, estimator) = (Arc::new(counted), Arc::new(count));
+        compact_by_hustles(&setup, &policy, &HustlePorts { counter, estimator, lanes: lanes.unwrap() }).await
+    });
+    match outcome {
+        Outcome::Refused(refusal) => match refusal.reason {
+            RefusalReason::Hustle(refusal) => refusal,
+            other => panic!("another refusal: {other:?}"),
+        },
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+struct SilentAudit;
+
+#[async_trait::async_trait]
+impl HustleAudit for SilentAudit {
+    async fn record(&self, _: HustleRecord) -> Result<(), AuditFailed> {
+        Ok(())
+    }
+
+    fn fault_changed(&self, _: HustleFaultChange) {}
 }
 
 fn refusal() -> Refusal {
