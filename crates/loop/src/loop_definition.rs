@@ -32,7 +32,13 @@ pub struct LoopContext {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Treatment {
     Observed(ContextObservationPolicy),
-    Compacted { given: CompactionPolicy, valid: ValidPolicy },
+    Compacted(Box<Compacted>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Compacted {
+    given: CompactionPolicy,
+    valid: ValidPolicy,
 }
 
 /// Collects the parts of a loop. Each may be given once.
@@ -303,7 +309,7 @@ impl LoopContext {
         let treatment = match (observation, compaction) {
             (_, Some(given)) => {
                 let valid = given.validate(Some(quality)).map_err(LoopDefinitionError::InvalidCompaction)?;
-                Treatment::Compacted { given, valid }
+                Treatment::Compacted(Box::new(Compacted { given, valid }))
             }
             (Some(policy), None) => {
                 policy.validate(quality).map_err(LoopDefinitionError::InvalidContextObservation)?;
@@ -322,7 +328,7 @@ impl LoopContext {
         }
         let (reserved_output, safety_margin) = match &self.treatment {
             Treatment::Observed(policy) => (policy.reserved_output, policy.safety_margin),
-            Treatment::Compacted { valid, .. } => (valid.reserved_output(), valid.safety_margin()),
+            Treatment::Compacted(policy) => (policy.valid.reserved_output(), policy.valid.safety_margin()),
         };
         resolve_context_limits(&model.key(), &model.limits, reserved_output, safety_margin)
             .map(Some)
@@ -346,7 +352,7 @@ impl LoopContext {
     pub fn observation(&self) -> Option<&ContextObservationPolicy> {
         match &self.treatment {
             Treatment::Observed(policy) => Some(policy),
-            Treatment::Compacted { .. } => None,
+            Treatment::Compacted(_) => None,
         }
     }
 
@@ -355,7 +361,7 @@ impl LoopContext {
     pub fn compaction(&self) -> Option<&ValidPolicy> {
         match &self.treatment {
             Treatment::Observed(_) => None,
-            Treatment::Compacted { valid, .. } => Some(valid),
+            Treatment::Compacted(policy) => Some(&policy.valid),
         }
     }
 
@@ -364,7 +370,7 @@ impl LoopContext {
     pub fn compaction_as_given(&self) -> Option<&CompactionPolicy> {
         match &self.treatment {
             Treatment::Observed(_) => None,
-            Treatment::Compacted { given, .. } => Some(given),
+            Treatment::Compacted(policy) => Some(&policy.given),
         }
     }
 }

@@ -29,7 +29,7 @@ pub enum Repair {
     Reasoning,
     /// The fence around the answer was left out.
     CodeFence,
-    /// Text around the summary was left out: an introduction, a farewell.
+    /// Text around the summary was left out: an introduction, a farewell. Never markup.
     TextAround,
     /// An XML declaration was left out.
     Declaration,
@@ -105,7 +105,7 @@ pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryRe
     }
     let mut sections = if let Some(document) = xml::find(bare) {
         xml::read(bare, document, &mut repairs)?
-    } else if let Some(value) = json::find(bare, &mut repairs) {
+    } else if let Some(value) = json::find(bare, &mut repairs)? {
         json::read(&value, &mut repairs)?
     } else {
         markdown::read(bare, &mut repairs)?
@@ -121,6 +121,18 @@ pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryRe
     repairs.sort_unstable();
     repairs.dedup();
     Ok(NormalizedAnswer { sections, repairs })
+}
+
+/// Notes that text around a summary is left out. Markup is no introduction: whoever put it there wants it to be read.
+fn leave_out(text: &str, repairs: &mut Vec<Repair>) -> Result<(), InvalidSummaryReason> {
+    let mut behind_brackets = text.split('<').skip(1);
+    let is_markup =
+        |rest: &str| rest.starts_with(|next: char| next.is_alphabetic() || matches!(next, '/' | '!' | '?'));
+    if behind_brackets.any(is_markup) {
+        return Err(InvalidSummaryReason::XmlStructure);
+    }
+    repairs.push(Repair::TextAround);
+    Ok(())
 }
 
 /// Characters that XML has no place for.

@@ -1,52 +1,88 @@
 //! An answer in JSON: one object, keyed by the names of the sections.
 
-use epitome_loop::{InvalidSummaryReason, Section, SharedText, SummarySections};
-use serde_json::{Map, Value};
+use epitome_loop::{InvalidSummaryReason, SUMMARY_ROOT, Section, SharedText, SummarySections};
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::Repair;
+use super::{Repair, leave_out};
+
+/// The entries of an object, as often as they stand there.
+pub(super) struct Entries(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Entries {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Entries;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Entries, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
 
 /// The object that the answer is: all of it, or behind one line of introduction. An object that merely stands somewhere in
 /// it is quoted, and no answer.
-pub(super) fn find(text: &str, repairs: &mut Vec<Repair>) -> Option<Map<String, Value>> {
+pub(super) fn find(text: &str, repairs: &mut Vec<Repair>) -> Result<Option<Entries>, InvalidSummaryReason> {
     let whole = object(text);
     if whole.is_some() {
-        return whole;
+        return Ok(whole);
     }
-    let (introduction, rest) = text.split_once('\n')?;
+    let Some((introduction, rest)) = text.split_once('\n') else { return Ok(None) };
     let found = object(rest.trim()).filter(|_| !introduction.trim_start().starts_with(['#', '-', '*']));
     if found.is_some() {
-        repairs.push(Repair::TextAround);
+        leave_out(introduction, repairs)?;
     }
-    found
+    Ok(found)
 }
 
-fn object(text: &str) -> Option<Map<String, Value>> {
-    if !text.starts_with('{') {
-        return None;
-    }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(object)) => Some(object),
-        _ => None,
-    }
+fn object(text: &str) -> Option<Entries> {
+    text.starts_with('{').then(|| serde_json::from_str(text).ok())?
 }
 
-/// Reads the sections. A key that is no section, and a value that is no text, would be lost: both are refused.
+/// Reads the sections. A key that is no section or stands twice, and a value that is no text, would be lost: all are
+/// refused.
 pub(super) fn read(
-    object: &Map<String, Value>,
+    found: &Entries,
     repairs: &mut Vec<Repair>,
 ) -> Result<SummarySections, InvalidSummaryReason> {
+    let Entries(entries) = found;
     repairs.push(Repair::Json);
     // Some put the name of the root around it.
-    if let Some(Value::Object(inner)) = object.get("conversation_summary").filter(|_| object.len() == 1) {
-        return read(inner, repairs);
+    if let [(key, inner)] = entries.as_slice()
+        && key == SUMMARY_ROOT
+    {
+        let inner = object(inner.get()).ok_or(InvalidSummaryReason::XmlStructure)?;
+        return read_sections(&inner, repairs);
     }
+    read_sections(found, repairs)
+}
+
+fn read_sections(
+    Entries(entries): &Entries,
+    repairs: &mut Vec<Repair>,
+) -> Result<SummarySections, InvalidSummaryReason> {
     let mut sections = SummarySections::default();
-    for (key, value) in object {
+    let mut seen = Vec::new();
+    for (key, value) in entries {
         let section = Section::ALL.into_iter().find(|section| section.as_str() == key);
+        let section = section.filter(|section| !seen.contains(section));
         let section = section.ok_or(InvalidSummaryReason::XmlStructure)?;
-        *sections.items_mut(section) = items(value)?;
+        seen.push(section);
+        let value = serde_json::from_str(value.get()).map_err(|_| InvalidSummaryReason::XmlStructure)?;
+        *sections.items_mut(section) = items(&value)?;
     }
-    if object.len() < Section::ALL.len() {
+    if seen.len() < Section::ALL.len() {
         repairs.push(Repair::MissingSections);
     }
     Ok(sections)

@@ -2,13 +2,14 @@
 
 use epitome_loop::{InvalidSummaryReason, Section, SharedText, SummarySections};
 
-use super::Repair;
+use super::{Repair, leave_out};
 
 /// Reads the sections. Text in front of the first heading is an introduction; a heading that is no section would take what
 /// is below it along, so it is refused.
 pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Result<SummarySections, InvalidSummaryReason> {
     let mut sections = SummarySections::default();
     let mut seen: Vec<Section> = Vec::new();
+    let mut around = Vec::new();
     let mut in_fence = false;
     for line in text.lines() {
         let line = line.trim();
@@ -24,15 +25,18 @@ pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Result<SummarySecti
                 seen.push(section);
             }
             // The title of the whole.
-            (Some(Heading::Unknown), None) => repairs.push(Repair::TextAround),
+            (Some(Heading::Unknown), None) => around.push(line),
             (Some(Heading::Unknown), Some(_)) => return Err(InvalidSummaryReason::XmlStructure),
             (None, None) if line.is_empty() => {}
-            (None, None) => repairs.push(Repair::TextAround),
+            (None, None) => around.push(line),
             (None, Some(section)) => add(sections.items_mut(*section), line, in_fence),
         }
     }
     if seen.is_empty() {
         return Err(InvalidSummaryReason::XmlRoot);
+    }
+    for line in around {
+        leave_out(line, repairs)?;
     }
     repairs.push(Repair::Markdown);
     if !seen.is_sorted() {

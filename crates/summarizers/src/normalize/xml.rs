@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use epitome_loop::{InvalidSummaryReason, SUMMARY_ROOT, Section, SharedText, SummarySections};
 
-use super::Repair;
+use super::{Repair, leave_out};
 
 /// Where the summary stands in an answer.
 #[derive(Clone, Copy)]
@@ -40,8 +40,10 @@ pub(super) fn read(
         return Err(InvalidSummaryReason::XmlStructure);
     }
     let before = without_declaration(before.trim(), repairs);
-    if !before.is_empty() || !behind.trim().is_empty() {
-        repairs.push(Repair::TextAround);
+    for around in [before, behind] {
+        if !around.trim().is_empty() {
+            leave_out(around, repairs)?;
+        }
     }
     let mut sections = SummarySections::default();
     let mut seen = Vec::new();
