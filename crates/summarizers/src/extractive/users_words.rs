@@ -13,6 +13,8 @@ pub(crate) struct UsersWords {
     pub(crate) goal: Vec<SharedText>,
     /// The rules that still hold, in order.
     pub(crate) constraints: Vec<SharedText>,
+    /// Indexes of `constraints`: those that weigh most first, of equal ones the newer.
+    pub(crate) by_weight: Vec<usize>,
 }
 
 /// Finds them in a conversation and in the summary that stands before it. What tools or the assistant said, and what was
@@ -30,6 +32,11 @@ pub(crate) fn users_words(messages: &[Message], previous: Option<&SummarySection
     }
     let is_rule =
         |statement: &&Statement<'_>| statement.section == Section::Constraints && !statement.is_retired;
-    let constraints = users.iter().filter(is_rule).map(text).collect();
-    UsersWords { goal, constraints }
+    let rules: Vec<&Statement<'_>> = users.iter().filter(is_rule).collect();
+    let mut by_weight: Vec<usize> = (0..rules.len()).collect();
+    by_weight.sort_by_key(|&at| {
+        std::cmp::Reverse(rules.get(at).map(|statement| (statement.score, statement.place)))
+    });
+    let constraints = rules.iter().map(|statement| text(statement)).collect();
+    UsersWords { goal, constraints, by_weight }
 }

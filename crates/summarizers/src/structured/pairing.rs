@@ -102,7 +102,7 @@ impl Pairing {
     }
 
     /// What is known about each result of a message: the block that it is, and the note.
-    pub(super) fn notes<'m>(
+    pub(crate) fn notes<'m>(
         &'m self,
         at: usize,
         messages: &'m [Message],

@@ -1,0 +1,211 @@
+//! Which of the user's rules a summary holds already.
+//!
+//! A rule that is missed is lost; one that is said twice costs a line. So a rule counts as said only when its words stand
+//! together, in their order, in one item, and nothing beside them in the same sentence takes them back.
+
+use epitome_loop::SharedText;
+
+/// The words of a text, sentence by sentence.
+#[derive(Debug, PartialEq, Eq)]
+struct Words(Vec<Vec<String>>);
+
+/// The items of a summary's constraints, ready to be compared with.
+pub(super) struct SaidRules(Vec<Vec<Vec<String>>>);
+
+impl SaidRules {
+    pub(super) fn of(items: &[SharedText]) -> Self {
+        Self(items.iter().map(|item| Words::of(item).0).collect())
+    }
+
+    /// The first item that says the rule, or all of its sentences in several items: then that of the first sentence.
+    pub(super) fn says(&self, rule: &str) -> Option<usize> {
+        let sentences = Words::of(rule).0;
+        let mut first = None;
+        for sentence in &sentences {
+            let found = self.0.iter().position(|item| item.iter().any(|other| holds(other, sentence)))?;
+            first.get_or_insert(found);
+        }
+        first
+    }
+}
+
+/// Whether a sentence says another one, and nothing around it that turns it.
+fn holds(sentence: &[String], wanted: &[String]) -> bool {
+    let Some(at) = sentence.windows(wanted.len().max(1)).position(|window| window == wanted) else {
+        return false;
+    };
+    let around = sentence.iter().take(at).chain(sentence.iter().skip(at + wanted.len()));
+    !around.into_iter().any(|word| turns(word))
+}
+
+/// Words that take back or limit what stands beside them.
+fn turns(word: &str) -> bool {
+    const TURNING: [&str; 34] = [
+        "not",
+        "no",
+        "never",
+        "cannot",
+        "without",
+        "except",
+        "unless",
+        "until",
+        "instead",
+        "longer",
+        "nor",
+        "neither",
+        "avoid",
+        "stop",
+        "only",
+        "if",
+        "when",
+        "was",
+        "were",
+        "but",
+        "optional",
+        "may",
+        "might",
+        "maybe",
+        "can",
+        "could",
+        "revoked",
+        "retired",
+        "replaced",
+        "superseded",
+        "obsolete",
+        "former",
+        "formerly",
+        "assistant",
+    ];
+    TURNING.contains(&word) || word.ends_with("n't")
+}
+
+impl Words {
+    fn of(text: &str) -> Self {
+        let text = plain(text);
+        let mut sentences = vec![Vec::new()];
+        for token in text.split_whitespace() {
+            let word = token.trim_matches(is_edge);
+            let word = match word.strip_prefix('*').and_then(|inner| inner.strip_suffix('*')) {
+                Some(inner) => inner.trim_matches('*').trim_matches(is_edge),
+                None => word.trim_start_matches("**").trim_end_matches("**").trim_matches(is_edge),
+            };
+            let is_dash = word.chars().all(|character| matches!(character, '-' | '\u{2013}' | '\u{2014}'));
+            if !is_dash
+                && !is_filler(word)
+                && let Some(sentence) = sentences.last_mut()
+            {
+                sentence.push(word.to_owned());
+            }
+            if token.ends_with(['.', '!', '?', ';', '。', '！', '？', '；']) {
+                sentences.push(Vec::new());
+            }
+        }
+        sentences.retain(|sentence| !sentence.is_empty());
+        Self(sentences)
+    }
+}
+
+/// Lower case, straight quotes, no references, no soft characters.
+fn plain(text: &str) -> String {
+    let decoded = text
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&quot;", "\"")
+        .replace("&apos;", "'")
+        .replace("&amp;", "&");
+    decoded
+        .chars()
+        .filter(|&character| !crate::defusing::is_unseen(character))
+        .map(|character| match character {
+            '\u{2018}' | '\u{2019}' | '\u{201b}' => '\'',
+            '\u{201c}' | '\u{201d}' | '\u{201e}' => '"',
+            '\u{2010}' | '\u{2011}' => '-',
+            _ => character,
+        })
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+/// Punctuation around a word. Signs that are part of names and options are not: `--force`, `C++`, `#7`, `$HOME`.
+fn is_edge(character: char) -> bool {
+    matches!(
+        character,
+        '.' | ','
+            | ':'
+            | ';'
+            | '!'
+            | '?'
+            | '"'
+            | '\''
+            | '`'
+            | '('
+            | ')'
+            | '['
+            | ']'
+            | '{'
+            | '}'
+            | '\u{ab}'
+            | '\u{bb}'
+            | '\u{2026}'
+            | '\u{3001}'
+            | '\u{3002}'
+            | '\u{ff01}'
+            | '\u{ff0c}'
+            | '\u{ff1a}'
+            | '\u{ff1b}'
+            | '\u{ff1f}'
+    )
+}
+
+/// Words without which a rule is the same rule.
+fn is_filler(word: &str) -> bool {
+    matches!(
+        word,
+        "" | "please" | "kindly" | "thanks" | "also" | "the" | "a" | "an" | "note" | "remember" | "reminder"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn says(item: &str, rule: &str) -> bool {
+        SaidRules::of(&[item.into()]).says(rule).is_some()
+    }
+
+    #[test]
+    fn the_same_rule_is_known_in_other_dress() {
+        for (item, rule) in [
+            ("Never push to main", "never push  to main."),
+            ("- **Never push to `main`!**", "Never push to main"),
+            ("Don\u{2019}t touch \u{201c}a.rs\u{201d}", "don't touch \"a.rs\""),
+            ("From now on: use tabs, always use pnpm", "Please use tabs, always use pnpm"),
+            ("Keep a &lt;b&gt; &amp; c", "Keep a <b> & c"),
+            ("The budget is $500. Never push to main.", "Never push to the main"),
+            ("Use tabs; never push to main", "use tabs"),
+        ] {
+            assert!(says(item, rule), "{item} | {rule}");
+        }
+        let two = SaidRules::of(&["never push".into(), "use tabs".into()]);
+        assert_eq!(two.says("Use tabs. Never push!"), Some(1));
+        assert_eq!(two.says("Use tabs. Never pull!"), None);
+    }
+
+    #[test]
+    fn another_rule_is_another_rule() {
+        for (item, rule) in [
+            ("Do not use tabs", "use tabs"),
+            ("Use tabs only in makefiles", "use tabs"),
+            ("We no longer use tabs", "use tabs"),
+            ("(assistant) use tabs", "use tabs"),
+            ("Use C", "Use C++"),
+            ("Run cargo test", "Run cargo test --all"),
+            ("Never force", "Never --force"),
+            ("Never push to mainline", "Never push to main"),
+            ("The user has rules", "Never push"),
+            ("", "Never push"),
+        ] {
+            assert!(!says(item, rule), "{item} | {rule}");
+        }
+    }
+}
