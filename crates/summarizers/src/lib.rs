@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 
 mod extractive;
+mod folding;
 mod normalize;
+mod provenance;
 pub mod structured;
 
 pub use extractive::Extractive;
