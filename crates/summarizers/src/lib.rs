@@ -2,8 +2,10 @@
 
 mod defusing;
 mod extractive;
+mod folding;
 mod model;
 mod normalize;
+mod provenance;
 pub mod structured;
 
 pub use extractive::Extractive;

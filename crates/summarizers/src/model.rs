@@ -31,6 +31,8 @@ use epitome_loop::{
 use self::answer::{Answered, read_answer};
 use self::carrying::{Rules, carry};
 use self::fitting::{fit, is_within};
+use crate::extractive::users_words;
+use crate::provenance::demote_tool_text;
 
 pub use self::forms::SummaryForm;
 pub use self::prompt::{MODEL_PROMPT, MODEL_PROMPT_REVISION};
@@ -39,6 +41,9 @@ pub use self::settings::{ModelSummarizerError, ModelSummarizerSettings};
 /// The name of the repair by which a summary over its budget lost items.
 const OVER_BUDGET: &str = "over_budget";
 
+/// The name of the repair by which what only tools and files said lost its place among goals, rules and decisions.
+const TOOL_TEXT: &str = "tool_text_demoted";
+
 /// Summarizes by asking a model.
 ///
 /// * **The question** fits the summarizing model's own window. A transcript that does not is shown with shorter results of
@@ -46,6 +51,7 @@ const OVER_BUDGET: &str = "over_budget";
 /// * **The transcript is data**: nothing in it can close its block or form a mark.
 /// * **The answer** is read tolerantly, each repair by name, and an answer that is no summary is refused with its reason.
 ///   Tool calls are never run.
+/// * **Authority**: what an answer took from tools and files alone is state, and neither goal nor rule nor decision.
 /// * **The user's rules** that the answer lacks are put into it word for word, when the request says so. Over its budget
 ///   a summary loses items, never its goal and its state.
 /// * **Deterministic** but for the model: the same request makes the same question.
@@ -100,6 +106,12 @@ impl ModelSummarizer {
         answer: &ModelAnswer,
     ) -> Result<SummaryDraft, SummarizerError> {
         let Answered { mut sections, mut repairs } = read_answer(answer).map_err(SummarizerError::Answer)?;
+        if demote_tool_text(&mut sections, &request.transcript, request.previous.as_ref()) > 0 {
+            repairs.push(TOOL_TEXT);
+            if sections.goal.is_empty() {
+                sections.goal = users_words(&request.transcript, request.previous.as_ref()).goal;
+            }
+        }
         if !is_within(&sections, request) {
             repairs.push(OVER_BUDGET);
         }
