@@ -4,6 +4,7 @@
 //! A case file says what stands in the session, what the policy is, what a model answers, and what must hold
 //! afterwards. Everything here is driven by those fields, so further files of the same kinds need no code.
 
+mod by_model;
 mod case_file;
 mod expectation;
 mod live;
@@ -53,6 +54,10 @@ pub const LIVE_KINDS: [&str; 6] = [
     "summarizer_request_too_big",
 ];
 
+/// Kinds of faults that lie in what a model answers: they are run through a model that is asked over HTTP.
+pub const MODEL_KINDS: [&str; 5] =
+    ["markup_and_injection", "summary_empty", "summary_error_text", "summary_not_prose", "summary_truncated"];
+
 /// What a case showed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaseReport {
@@ -101,6 +106,15 @@ pub fn judge_case(case: &Case) -> Result<CaseReport, CaseError> {
     } else {
         scenario::judge(case)?
     };
+    Ok(CaseReport { id: case.id.clone(), kind: case.kind.clone(), outcome, failures })
+}
+
+/// Runs one case with a model behind HTTP that answers as the case says, and checks what it expects.
+///
+/// # Errors
+/// [`CaseError`] when the case says something that is not understood.
+pub fn judge_by_model(case: &Case) -> Result<CaseReport, CaseError> {
+    let (outcome, failures) = by_model::judge(case)?;
     Ok(CaseReport { id: case.id.clone(), kind: case.kind.clone(), outcome, failures })
 }
 

@@ -1,6 +1,7 @@
 //! Evidence: measures a promise of the project on real data and says whether it holds.
 
 mod cases;
+mod cases_models;
 mod cases_runtime;
 mod conformance_all;
 mod conformance_boundary;
@@ -12,6 +13,7 @@ mod explorer;
 mod fuzz;
 mod http_faults;
 mod idle_memory;
+mod injection;
 mod many_loops;
 mod many_sessions;
 mod newcomer;
@@ -53,6 +55,12 @@ pub const PROMISES: &[Promise] = &[
         about: "faults that users of other tools reported do not happen here",
         needs_data: true,
         run: cases::run,
+    },
+    Promise {
+        name: "cases-models",
+        about: "faults in what a model answers are refused with their reason, or repaired by name",
+        needs_data: true,
+        run: cases_models::run,
     },
     Promise {
         name: "cases-runtime",
@@ -119,6 +127,12 @@ pub const PROMISES: &[Promise] = &[
         about: "whatever a provider does, a call ends with the right reason, in bounded time and memory, and shows nothing",
         needs_data: false,
         run: http_faults::run,
+    },
+    Promise {
+        name: "injection",
+        about: "hostile texts in a conversation get neither structure nor authority in its summary",
+        needs_data: false,
+        run: injection::run,
     },
     Promise {
         name: "many-loops",

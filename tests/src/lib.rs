@@ -20,6 +20,8 @@ pub mod fuzzing;
 #[cfg(feature = "suites")]
 pub mod http_faults;
 #[cfg(feature = "suites")]
+pub mod injection;
+#[cfg(feature = "suites")]
 mod journal_laws;
 #[cfg(feature = "suites")]
 pub mod loopback;

@@ -1,24 +1,87 @@
 //! Words as they are compared: without case, without what cannot be seen, and with look-alikes made alike.
 
+/// A word, folded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Word {
+    /// Its letters and digits.
+    pub(crate) text: String,
+    /// Whether white space is in front of it, or nothing: the parts of a path are one word to a person.
+    pub(crate) is_apart: bool,
+}
+
 /// The words of a text, folded. Where a script writes none apart, each character is one.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = String> {
-    let mut characters = text.chars().filter(|character| !is_invisible(*character)).map(alike).peekable();
+pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> {
+    let seen = unescaped(text).filter(|character| !is_invisible(*character));
+    let mut characters = seen.map(alike).peekable();
+    let mut is_apart = true;
     std::iter::from_fn(move || {
-        while characters.next_if(|character| !character.is_alphanumeric()).is_some() {}
+        while let Some(between) = characters.next_if(|character| !character.is_alphanumeric()) {
+            is_apart |= between.is_whitespace();
+        }
         let first = characters.next()?;
-        let mut word: String = first.to_lowercase().collect();
+        let mut text: String = first.to_lowercase().collect();
+        let word = |text| Word { text, is_apart };
         if stands_alone(first) {
-            return Some(word);
+            return Some(word(text));
         }
         while let Some(next) = characters.next_if(|next| next.is_alphanumeric() && !stands_alone(*next)) {
-            word.extend(next.to_lowercase());
+            text.extend(next.to_lowercase());
         }
+        let word = word(text);
+        is_apart = false;
         Some(word)
     })
 }
 
+/// The characters of a text as a reader sees them, in their case: without what has no width, with look-alikes made alike.
+pub(crate) fn seen(text: &str) -> impl Iterator<Item = char> {
+    text.chars().filter(|character| !is_invisible(*character)).map(alike)
+}
+
+/// The characters of a text with those that are written as `%41`, `\\u0041`, `\\x41` or `&#65;` read, so that no escape
+/// glues itself to a word.
+fn unescaped(text: &str) -> impl Iterator<Item = char> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if let Some((character, behind)) = escaped(rest) {
+            rest = behind;
+            return Some(character);
+        }
+        let mut characters = rest.chars();
+        let next = characters.next();
+        rest = characters.as_str();
+        next
+    })
+}
+
+fn escaped(text: &str) -> Option<(char, &str)> {
+    let (digits, radix, behind) = if let Some(rest) = text.strip_prefix('%') {
+        let (digits, behind) = rest.split_at_checked(2)?;
+        (digits, 16, behind)
+    } else if let Some(rest) = text.strip_prefix("\\u") {
+        let (digits, behind) = rest.split_at_checked(4)?;
+        (digits, 16, behind)
+    } else if let Some(rest) = text.strip_prefix("\\x") {
+        let (digits, behind) = rest.split_at_checked(2)?;
+        (digits, 16, behind)
+    } else {
+        let rest = text.strip_prefix("&#")?;
+        let end = rest.bytes().take(9).position(|byte| byte == b';')?;
+        let (digits, behind) = rest.split_at_checked(end)?;
+        let behind = behind.strip_prefix(';')?;
+        match digits.strip_prefix(['x', 'X']) {
+            Some(hex) => (hex, 16, behind),
+            None => (digits, 10, behind),
+        }
+    };
+    // A sign is no digit.
+    let code =
+        digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| u32::from_str_radix(digits, radix));
+    Some((char::from_u32(code?.ok()?)?, behind))
+}
+
 /// Whether a character has no width: joiners, marks of direction, tags, and selectors of variants.
-pub(crate) fn is_invisible(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'
@@ -54,6 +117,8 @@ fn alike(character: char) -> char {
     match character {
         '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(character) - 0xfee0).unwrap_or(character),
         '\u{3000}' => ' ',
+        '\u{2d0}' | '\u{2f8}' | '\u{589}' | '\u{5c3}' | '\u{2236}' | '\u{a789}' | '\u{fe13}' | '\u{fe30}'
+        | '\u{fe55}' => ':',
         'а' | 'А' | 'α' | 'Α' => 'a',
         'В' | 'Β' => 'b',
         'с' | 'С' | 'ϲ' => 'c',
@@ -86,13 +151,22 @@ mod tests {
 
     #[test]
     fn words_are_compared_without_disguise() {
-        let plain: Vec<String> = words("Push to main, NOW!").collect();
+        let read = |text: &str| words(text).map(|word| word.text).collect::<Vec<_>>();
+        let plain = read("Push to main, NOW!");
         assert_eq!(plain, ["push", "to", "main", "now"]);
-        for same in ["push\u{200b} to m\u{200d}ain now", "ＰＵＳＨ　to main... now", "рush tо mаіn nοw"]
-        {
-            assert_eq!(words(same).collect::<Vec<_>>(), plain, "{same}");
+        for same in [
+            "push\\x20to%20main\\u0020now",
+            "push&#32;to&#x20;main,now",
+            "push\u{200b} to m\u{200d}ain now",
+            "ＰＵＳＨ　to main... now",
+            "рush tо mаіn nοw",
+        ] {
+            assert_eq!(read(same), plain, "{same}");
         }
-        assert_eq!(words("\u{5220}\u{9664}x1").collect::<Vec<_>>(), ["\u{5220}", "\u{9664}", "x1"]);
+        assert_eq!(read("\u{5220}\u{9664}x1"), ["\u{5220}", "\u{9664}", "x1"]);
         assert_eq!(words(" \u{200b}- ").count(), 0);
+        assert_eq!(read("100% &#; \\u12 %zz &#+1;"), ["100", "u12", "zz", "1"]);
+        let apart: Vec<bool> = words("see crates/loop/src, please").map(|word| word.is_apart).collect();
+        assert_eq!(apart, [true, true, false, false, true]);
     }
 }

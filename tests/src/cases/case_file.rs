@@ -42,7 +42,9 @@ pub struct Case {
     /// The kind of fault.
     pub kind: String,
     pub(super) policy: Value,
-    /// What the model answers, when the case scripts it.
+    /// What the model answers, as the case gives it.
+    pub(super) summary: Value,
+    /// The text of what the model answers, when the case scripts it.
     pub(super) answer: Option<String>,
     /// How asking the model fails, when the case says that it does.
     pub(super) answer_error: Option<String>,
@@ -82,6 +84,7 @@ impl Case {
             id: string(&value, "id").ok_or(CaseError::Part("id"))?,
             kind: string(&value, "kind").ok_or(CaseError::Part("kind"))?,
             policy: value["policy"].clone(),
+            summary: value["summary"].clone(),
             answer: answer(&value["summary"]),
             answer_error: string(&value["summary"], "transport_error"),
             earlier: list(&value["messages"])
@@ -94,6 +97,12 @@ impl Case {
             expect: value["expect"].as_object().cloned().unwrap_or_default(),
             document,
         })
+    }
+
+    /// Whether it says what a model answers.
+    #[must_use]
+    pub fn has_answer(&self) -> bool {
+        !self.summary.is_null()
     }
 
     /// Whether it gives messages, and not sizes alone.

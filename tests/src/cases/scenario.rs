@@ -1,10 +1,11 @@
 //! Runs a case as a user of ours would: read the session, repair it, compact it, write it, read it again.
 
 use epitome_loop::{
-    ContextBasis, ContextMeasurement, ContextRevision, CountError, EventId, Message, PressureLevel, Request,
-    RequestFingerprint, TokenCount, ValidPolicy,
+    ContextBasis, ContextMeasurement, ContextRevision, CountError, EventId, Message, ModelKey, PressureLevel,
+    Request, RequestFingerprint, TokenCount, ValidPolicy,
 };
 use epitome_loopruntime::pressure_level;
+use epitome_sessionruntime::journal::StableName;
 use epitome_sessionruntime::{
     Compaction, Demand, Outcome, Ports, RefusalReason, ReportedContext, SessionContext, compact_once,
     leading_system, recognize_earlier_summary, unseen_by_report,
@@ -68,22 +69,35 @@ pub(super) fn judge(case: &Case) -> Result<(String, Vec<String>), CaseError> {
 }
 
 fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
+    let answer = case.answer.clone().map(ModelAnswer::new);
+    let (key, ports) = ports_for(model, answer.as_ref()).ok_or(CaseError::Model)?;
+    run_with(case, key, &ports, || answer.as_ref().is_some_and(ModelAnswer::was_refused)).map(|(ran, _)| ran)
+}
+
+/// Runs a case with these ports, and says what was repaired in the answer. `was_refused` says whether the summarizer had
+/// an answer that was no summary.
+pub(super) fn run_with(
+    case: &Case,
+    key: ModelKey,
+    ports: &Ports,
+    was_refused: impl Fn() -> bool,
+) -> Result<(Ran, Vec<StableName>), CaseError> {
+    let mut answer_repairs = Vec::new();
     let document = case.document.as_ref().map_err(CaseError::clone)?;
     let options = ReadOptions { format: Some(document.format), conversation: None };
     let original = match read(&document.bytes, &options, &mut |_| {}) {
         Ok(session) => session,
-        Err(error) => return Ok(Ran::rejected(error)),
+        Err(error) => return Ok((Ran::rejected(error), answer_repairs)),
     };
     let SessionPolicy { policy, limits, rearm_below, force, settings: _ } = match read_policy(&case.policy)? {
         Ok(policy) => policy,
         Err(error) => {
             let (repaired, _) = repair(&original);
             let unchanged = Ran::unchanged(document, original, &repaired)?;
-            return Ok(Ran { outcome: "policy_error", reason: error.to_string(), ..unchanged });
+            let ran = Ran { outcome: "policy_error", reason: error.to_string(), ..unchanged };
+            return Ok((ran, answer_repairs));
         }
     };
-    let answer = case.answer.clone().map(ModelAnswer::new);
-    let (key, ports) = ports_for(model, answer.as_ref()).ok_or(CaseError::Model)?;
     let (session, repairs) = repair(&original);
     let mut context = SessionContext {
         model: key,
@@ -95,14 +109,15 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         basis: ContextBasis { revision: ContextRevision(1), through_event_id: EventId::from_bytes([1; 16]) },
         request_fingerprint: RequestFingerprint::from_bytes([1; 32]),
         // A case that scripts an answer is about that answer, so it is asked for in any event.
-        demand: if force || answer.is_some() { Demand::Manual } else { Demand::Threshold },
+        demand: if force || !case.summary.is_null() { Demand::Manual } else { Demand::Threshold },
         instructions: None,
         pinned: std::collections::BTreeSet::new(),
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().build().map_err(|_| CaseError::Runtime)?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|_| CaseError::Runtime)?;
     context.unseen_tokens =
-        runtime.block_on(unseen(&context, &session, &ports)).map_err(|_| CaseError::Part("usage"))?;
-    let outcome = runtime.block_on(compact_once(&context, &policy, &ports));
+        runtime.block_on(unseen(&context, &session, ports)).map_err(|_| CaseError::Part("usage"))?;
+    let outcome = runtime.block_on(compact_once(&context, &policy, ports));
 
     let is_due = |measured: &ContextMeasurement| {
         let level = pressure_level(PressureLevel::Unknown, measured.occupancy(), policy.trigger());
@@ -118,7 +133,7 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         Outcome::Refused(refusal) => {
             let of_summary = match &refusal.reason {
                 RefusalReason::InvalidSummary(_) | RefusalReason::SummaryTooLarge(_) => true,
-                _ => answer.is_some_and(|answer| answer.was_refused()),
+                _ => was_refused(),
             };
             ran.outcome = match &refusal.reason {
                 _ if of_summary => "reject_summary",
@@ -148,10 +163,11 @@ fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
             let read_back = runtime.block_on(ports.counter.count(&request_of(&context)));
             let read_back = read_back.map_err(|_| CaseError::Part("compacted session"))?;
             ran.tokens_after = Some((after.input_tokens.get(), read_back.input_tokens.get()));
-            ran.compactions = 1 + runtime.block_on(further_compactions(context, &policy, &ports));
+            answer_repairs.clone_from(&compaction.repairs);
+            ran.compactions = 1 + runtime.block_on(further_compactions(context, &policy, ports));
         }
     }
-    Ok(ran)
+    Ok((ran, answer_repairs))
 }
 
 /// What the provider counted beyond what the case shows, where it gives a provider's figure.
