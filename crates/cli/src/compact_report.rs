@@ -10,7 +10,7 @@ use crate::pins::Pin;
 use crate::report::{
     BandReport, MeasurementReport, emphasis, harmless, listed, printable, tokens, write_json,
 };
-use crate::summarizer::{SummarizerReport, UsageReport, show_answer};
+use crate::summarizer::{SummarizerReport, UsageReport, carried_rules, show_answer};
 use crate::unseen::UnseenSource;
 
 #[derive(Serialize)]
@@ -82,7 +82,8 @@ pub(crate) struct CompactionReport {
     pub(crate) degraded: Option<String>,
     /// What was repaired in a model's answer, by name.
     pub(crate) answer_repairs: Vec<String>,
-    /// The user's rules that the model's summary lacked, as they were put into it.
+    /// The user's rules that the model's summary lacked, as they were put into it; without
+    /// the secrets in them, which are no business of a report.
     pub(crate) carried_constraints: Vec<String>,
     /// What a provider reported for the summary.
     pub(crate) usage: Option<UsageReport>,
@@ -146,7 +147,7 @@ pub(crate) fn compaction_report(done: &Compaction, lead: usize) -> CompactionRep
         dropped_characters: done.dropped_characters,
         degraded: done.degraded.as_ref().map(ToString::to_string),
         answer_repairs: done.repairs.iter().map(ToString::to_string).collect(),
-        carried_constraints: done.carried.iter().map(|rule| rule.as_str().to_owned()).collect(),
+        carried_constraints: carried_rules(&done.carried),
         usage: done.usage.as_ref().map(Into::into),
     }
 }

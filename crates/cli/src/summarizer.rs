@@ -12,5 +12,5 @@ mod watch;
 pub(crate) use args::{SummarizerArgs, SummarizerKind};
 pub(crate) use fault::SummarizerFault;
 pub(crate) use hustles::Summarizing;
-pub(crate) use report::{SummarizerReport, UsageReport, show_answer};
+pub(crate) use report::{SummarizerReport, UsageReport, carried_rules, show_answer};
 pub(crate) use rig_hustle::of_rig;

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::words::{counted, rejection};
 use crate::report::{MeasurementReport, level_name, tokens};
-use crate::summarizer::{SummarizerReport, UsageReport, show_answer};
+use crate::summarizer::{SummarizerReport, UsageReport, carried_rules, show_answer};
 
 /// One decision.
 #[derive(Serialize)]
@@ -106,7 +106,7 @@ impl From<&CompactionReport> for CompactionLine {
             left_out: report.left_out,
             degraded: report.degraded.as_ref().map(ToString::to_string),
             answer_repairs: report.repairs.iter().map(ToString::to_string).collect(),
-            carried_constraints: report.carried.iter().map(|rule| rule.as_str().to_owned()).collect(),
+            carried_constraints: carried_rules(&report.carried),
             usage: report.usage.as_ref().map(Into::into),
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use epitome_loop::{ModelCallErrorKind, TokenCount, Usage};
-use epitome_models::{RedactionCounts, RedactionReport};
+use epitome_loop::{ModelCallErrorKind, SharedText, TokenCount, Usage};
+use epitome_models::{RedactionCounts, RedactionReport, redact};
 use epitome_sessionruntime::{CommandReport, RefusalReason};
 use serde::Serialize;
 
@@ -252,6 +252,11 @@ impl SummarizerReport {
             None => writeln!(out, "redacted  nothing: secrets were sent as they stand"),
         }
     }
+}
+
+/// The rules that were carried into a summary, as a report may say them: a report never shows a secret.
+pub(crate) fn carried_rules(carried: &[SharedText]) -> Vec<String> {
+    carried.iter().map(|rule| redact(rule).text.unwrap_or_else(|| rule.as_str().to_owned())).collect()
 }
 
 /// What became of a model's answer, for a person.
