@@ -31,7 +31,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Replace the old part of a session by a proven summary.
-    Compact(CompactArgs),
+    Compact(Box<CompactArgs>),
     /// Show what a session takes: by role, by kind, and its largest messages.
     Measure(MeasureArgs),
     /// List the sessions of coding agents on this machine, newest first, and how full they are.

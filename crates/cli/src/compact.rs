@@ -1,6 +1,7 @@
 //! `epitome compact`: the main job.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::sync::Arc;
 
 use epitome_loop::{CompactionPolicy, SharedText, TokenCount, Trigger, ValidPolicy};
@@ -143,6 +144,15 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             let mut compaction = compaction_report(&done, session.leading_system());
             compaction.pinned_tokens = target.tokens_of(&session, &done.pinned)?;
             compaction.pins = pins;
+            if args.quiet
+                && let Some(reason) = &compaction.degraded
+            {
+                // That somebody failed is worth a line also to who wants to hear of failures alone.
+                let _ = writeln!(
+                    anstream::stderr(),
+                    "epitome: degraded ({reason}): the fallback wrote the summary"
+                );
+            }
             report.compaction = Some(compaction);
             if !args.dry_run {
                 let compacted = Replacement { summary: Some(done.summary.raw()), kept: &done.kept };
@@ -162,7 +172,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             if args.json {
                 show(&report)?;
             }
-            Err(Failure::Refused { summarizer: summarizing.advice_for(&reason), reason })
+            Err(Failure::Refused { summarizer: summarizing.advice_for(&reason), reason: reason.into() })
         }
     }
 }

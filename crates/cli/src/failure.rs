@@ -91,7 +91,7 @@ pub(crate) enum Failure {
     Count(CountError),
     /// `summarizer` is what is to be said about the one that gave no summary.
     #[error("refused: {reason}{}{summarizer}\nThe session is unchanged.", refusal_advice(reason))]
-    Refused { reason: RefusalReason, summarizer: String },
+    Refused { reason: Box<RefusalReason>, summarizer: String },
     #[error("the session cannot be written in this format: {0}")]
     Write(WriteError),
     #[error("{0}")]

@@ -29,12 +29,15 @@ pub struct ServedModel {
 /// Names with their windows; the smallest where several are told.
 type Found = BTreeMap<String, Option<u64>>;
 
+/// Reads a list.
+type Read = fn(&[u8]) -> Result<Found, ModelCallErrorKind>;
+
 pub(crate) async fn ask(
     dialect: Dialect,
     interface: &dyn Interface,
     transport: &Transport,
 ) -> Result<Vec<ServedModel>, ModelCallError> {
-    let (path, read): (_, fn(&[u8]) -> Result<Found, ModelCallErrorKind>) = match dialect {
+    let (path, read): (_, Read) = match dialect {
         Dialect::OpenAiChat(_) | Dialect::OpenAiResponses => ("/models", read_openai),
         Dialect::AnthropicMessages => ("/models?limit=1000", read_openai),
         Dialect::GeminiContents => ("/models?pageSize=1000", read_gemini),

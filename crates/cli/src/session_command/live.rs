@@ -13,7 +13,7 @@ use super::journal_file::JournalFile;
 use super::past::{Past, Source};
 use super::rig_loop;
 use crate::failure::Failure;
-use crate::profile::{self, HUSTLE};
+use crate::profile;
 use crate::session_args::{KeptArgs, LoopArgs, MomentArgs};
 use crate::summarizer::{SummarizerArgs, Summarizing};
 use crate::target::Target;
@@ -111,10 +111,9 @@ impl Own {
                 Ok(Self { policy, summarizing })
             }
             None => {
-                // The policy is judged all the same, but nobody is asked, so nothing needs to be said about how.
                 SummarizerArgs::default().apply(&mut policy)?;
-                let policy = PolicyFile { hustle: HUSTLE.into(), fallback: None, ..policy };
-                Ok(Self { policy, summarizing: Summarizing::embedded() })
+                let summarizing = Summarizing::unasked(&policy)?;
+                Ok(Self { policy, summarizing })
             }
         }
     }

@@ -73,7 +73,7 @@ impl AskedModel {
         let is_local = is_local(&client);
         let server = match found.error {
             Some(error) => Server::NotReached(error),
-            None => Server::Reached(client),
+            None => Server::Reached(Box::new(client)),
         };
         let watched = WatchedModel { server, watch: watch.clone() };
         let client = match args.no_redact {

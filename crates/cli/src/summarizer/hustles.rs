@@ -65,9 +65,16 @@ impl Summarizing {
         Ok(Self { hustles: hustles.collect::<Result<_, Failure>>()?, carries: policy.carry_constraints })
     }
 
-    /// The embedded summarizer alone: for commands that ask nobody.
-    pub(crate) fn embedded() -> Self {
-        Self { hustles: vec![embedded()], carries: true }
+    /// Those whom the policy asks, for commands that ask nobody: the loop is the same one, and nothing needs to be said
+    /// about how they would be reached.
+    pub(crate) fn unasked(policy: &PolicyFile) -> Result<Self, Failure> {
+        let hustles = asked(policy)?.into_iter().map(|kind| AskedHustle {
+            name: kind.as_str().into(),
+            kind,
+            settings: Some(settings(kind, USUAL_TIMEOUT, ModelSource::Embedded)),
+            ..embedded()
+        });
+        Ok(Self { hustles: hustles.collect(), carries: policy.carry_constraints })
     }
 
     /// Those whom a rig's loop asks, for commands that ask nobody.

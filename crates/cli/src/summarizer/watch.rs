@@ -73,7 +73,7 @@ pub(super) struct WatchedModel {
 /// Who answers for a model.
 #[derive(Clone)]
 pub(super) enum Server {
-    Reached(NetworkModel),
+    Reached(Box<NetworkModel>),
     /// It was asked what it serves and did not answer, so that not even the model's window is known.
     NotReached(ModelCallError),
 }

@@ -72,7 +72,10 @@ fn a_model_writes_the_summary_and_the_report_says_how() {
     let shown = stdout(&words);
     assert!(shown.contains("by tiny at http://127.0.0.1:") && shown.contains("in one try"), "{shown}");
     assert!(shown.contains("spent     700 tokens in, 60 out"), "{shown}");
-    assert!(shown.contains("mended ") && shown.contains(&format!("carried   {CANARY}")), "{shown}");
+    assert!(
+        shown.contains("mended ") && shown.contains(&format!("carried   Fix the build. {CANARY}.")),
+        "{shown}"
+    );
     assert!(server.chats()[1].get("grammar").is_none(), "nothing is known of a bare address");
 }
 
@@ -137,6 +140,11 @@ fn a_model_that_is_down_degrades_visibly_or_is_refused() {
         "{shown}"
     );
     assert!(shown.contains("is the server running"), "{shown}");
+
+    fs::remove_file(folder.path("session.compacted.json")).unwrap();
+    let quiet = compact(&folder, &["--summarizer", "model", "--model-endpoint", &down, "--quiet"]);
+    assert_eq!((code(&quiet), stdout(&quiet)), (0, ""));
+    assert_eq!(stderr(&quiet), "epitome: degraded (network): the fallback wrote the summary\n");
 
     fs::remove_file(folder.path("session.compacted.json")).unwrap();
     let refused = by_model(&folder, &down, &["--summarizer-model", "tiny", "--fallback", "none"]);

@@ -82,6 +82,24 @@ fn a_refused_compaction_leaves_the_session_and_says_what_to_do() {
 }
 
 #[test]
+fn a_policy_that_names_a_model_is_one_and_the_same_to_every_command() {
+    let server = ModelServer::chat(32_768, |_| said("tiny", SUMMARY));
+    let folder = due();
+    let policy = stdout(&folder.run(&["policy", "show"])).to_owned();
+    let named = policy.replace("hustle = \"extractive\"", "hustle = \"model\"\nfallback = \"extractive\"");
+    fs::write(folder.path("p.toml"), named).unwrap();
+    let opened = || folder.kinds().iter().filter(|kind| *kind == "opened").count();
+    let url = server.url();
+    folder.report(&["compact", "--policy", "p.toml", "--model-endpoint", &url]);
+    let before = opened();
+    // Nobody is asked for a summary, so nothing is said about a server.
+    folder.report(&["undo", "--policy", "p.toml"]);
+    fs::write(folder.path("turn.json"), "[{\"role\": \"user\", \"content\": \"go on\"}]").unwrap();
+    folder.report(&["append", "turn.json", "--policy", "p.toml"]);
+    assert_eq!((opened(), server.chats().len()), (before, 1));
+}
+
+#[test]
 fn a_compaction_of_a_file_is_recorded_with_its_reason() {
     let folder = Folder::with_chat(60);
     let down = nobody();
