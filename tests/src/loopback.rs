@@ -84,6 +84,14 @@ impl Loopback {
     /// # Errors
     /// When no port can be had.
     pub fn start(reply: Reply) -> io::Result<Self> {
+        Self::answering(move |_| reply.clone())
+    }
+
+    /// A server that answers each request as it deserves.
+    ///
+    /// # Errors
+    /// When no port can be had.
+    pub fn answering(reply: impl Fn(&Received) -> Reply + Send + 'static) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let (received, stopped) = (Arc::default(), Arc::new(AtomicBool::new(false)));
@@ -134,11 +142,17 @@ pub fn nobody() -> io::Result<String> {
     Ok(format!("http://{}", listener.local_addr()?))
 }
 
-fn serve(stream: TcpStream, reply: &Reply, log: &Mutex<Vec<Received>>, stop: &AtomicBool) -> io::Result<()> {
+fn serve(
+    stream: TcpStream,
+    reply: &dyn Fn(&Received) -> Reply,
+    log: &Mutex<Vec<Received>>,
+    stop: &AtomicBool,
+) -> io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
     stream.set_write_timeout(Some(Duration::from_secs(5)))?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let received = receive(&mut reader)?;
+    let reply = reply(&received);
     log.lock().unwrap_or_else(PoisonError::into_inner).push(received);
     let mut out = stream.try_clone()?;
     let announced = match &reply.body {

@@ -135,6 +135,7 @@ pub(crate) const LAYERS: &[Layer] = &[
             "epitome-journals",
             "epitome-loop",
             "epitome-loopruntime",
+            "epitome-models",
             "epitome-rig",
             "epitome-sessionruntime",
             "epitome-summarizers",

@@ -9,7 +9,9 @@ use epitome_loop::BasisPoints;
 use epitome_transcripts::Format;
 
 use crate::agent_folders::Agent;
+use crate::model_endpoint::{ModelEndpoint, parse_endpoint};
 use crate::session_args::SessionCommand;
+use crate::summarizer::SummarizerArgs;
 
 /// Keeps an agent's context inside its window without losing what matters.
 ///
@@ -29,7 +31,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Replace the old part of a session by a proven summary.
-    Compact(CompactArgs),
+    Compact(Box<CompactArgs>),
     /// Show what a session takes: by role, by kind, and its largest messages.
     Measure(MeasureArgs),
     /// List the sessions of coding agents on this machine, newest first, and how full they are.
@@ -43,8 +45,8 @@ pub(crate) enum Command {
     /// Print and check the policies that decide when and how to compact.
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// List the models whose windows and tokenizers are known.
-    Models,
+    /// List the models whose windows and tokenizers are known, and the servers that could write summaries.
+    Models(ModelsArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.
@@ -66,7 +68,8 @@ impl Command {
             Self::Session(command) => command.wants_json(),
             Self::Check(CheckCommand::Summary { json, .. } | CheckCommand::Rig { json, .. }) => *json,
             Self::Policy(PolicyCommand::Check(args)) => args.json,
-            Self::Policy(PolicyCommand::Show { .. }) | Self::Models | Self::Completions { .. } => false,
+            Self::Models(args) => args.json,
+            Self::Policy(PolicyCommand::Show { .. }) | Self::Completions { .. } => false,
         }
     }
 }
@@ -114,6 +117,12 @@ Examples:
       As a filter: the session goes to standard output, changed or not.
   epitome compact --latest claude-code
       The newest session of Claude Code; the result goes to the current folder, never into the agent's.
+  epitome compact session.jsonl --summarizer model --model-endpoint ollama --summarizer-model llama3.2
+      A model on this machine writes the summary; if it fails, the embedded summarizer does, and the report says so.
+  epitome compact session.jsonl --summarizer model --model-endpoint anthropic --summarizer-model claude-haiku-4-5
+      One elsewhere: the key is in ANTHROPIC_API_KEY, and keys and passwords of the session are replaced by marks.
+  epitome compact session.jsonl --summarizer command --command ./summarize.sh --fallback none
+      A program of yours does, or nobody.
   epitome compact session.jsonl --journal sessions.db
       Records the compaction as well: `epitome session export --journal sessions.db --at 0` gives the original back.")]
 pub(crate) struct CompactArgs {
@@ -170,6 +179,8 @@ pub(crate) struct CompactArgs {
     /// Report nothing but failures.
     #[arg(long, short, conflicts_with = "json")]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) summarizer: SummarizerArgs,
 }
 
 impl SessionArgs {
@@ -201,6 +212,35 @@ pub(crate) struct SessionsArgs {
     /// CODEX_HOME, PI_CODING_AGENT_DIR or GEMINI_CLI_HOME]
     #[arg(long, value_name = "DIR")]
     pub(crate) home: Option<PathBuf>,
+    /// Report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+Examples:
+  epitome models
+      The table of known models, and the servers that are known by name: which of those on this machine run, and
+      what they serve. Nothing leaves the machine.
+  epitome models --check
+      Asks the servers elsewhere too, as far as a variable holds a key for them.
+  epitome models --model-endpoint http://127.0.0.1:9000/v1
+      Looks at one server alone.
+
+Exit codes: 0 done, 2 usage, 5 the server of --model-endpoint was not reached or did not answer.")]
+pub(crate) struct ModelsArgs {
+    /// Look at this server alone: the name of a known kind (ollama), an address of OpenAI-compatible chat
+    /// completions (http://127.0.0.1:9000/v1), or both (llama.cpp=http://127.0.0.1:9000/v1).
+    #[arg(long, value_name = "ENDPOINT", value_parser = parse_endpoint)]
+    pub(crate) model_endpoint: Option<ModelEndpoint>,
+    /// Take the key for that server from this variable of the environment.
+    #[arg(long, value_name = "VARIABLE", requires = "model_endpoint",
+          value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub(crate) model_key: Option<String>,
+    /// Ask servers elsewhere too, where a variable holds the key that they want.
+    #[arg(long, conflicts_with = "model_endpoint")]
+    pub(crate) check: bool,
     /// Report as JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,128 +1,41 @@
 //! `epitome compact`: the main job.
 
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::sync::Arc;
 
-use epitome_loop::{Section, SharedText, TokenCount, Trigger};
-use epitome_loopruntime::{Landing, TailCut};
+use epitome_loop::{CompactionPolicy, SharedText, TokenCount, Trigger, ValidPolicy};
 use epitome_sessionruntime::{
-    Compaction, Demand, EarlierSummary, Outcome, Ports, Refusal, SessionContext, compact_once,
-    recognize_earlier_summary,
+    Demand, EarlierSummary, HustlePorts, Outcome, Ports, Refusal, SessionContext, compact_by_hustles,
+    compact_once, recognize_earlier_summary,
 };
 use epitome_summarizers::Extractive;
 use epitome_transcripts::{Replacement, Session};
-use serde::Serialize;
+use tokio::runtime::Handle;
 
 use crate::args::CompactArgs;
+use crate::compact_report::{RecordedReport, RefusalReport, Report, WrittenReport, compaction_report, show};
 use crate::failure::Failure;
 use crate::identity::{basis_of, fingerprint_of};
 use crate::input::{Progress, read_session};
 use crate::latest;
 use crate::output::Destination;
-use crate::pins::{self, Pin};
+use crate::pins;
 use crate::profile::{for_compaction, for_session, room};
-use crate::report::{
-    BandReport, MeasurementReport, VERSION, emphasis, harmless, level_name, listed, printable, tokens,
-    write_json,
-};
+use crate::report::{VERSION, level_name};
+use crate::run::run_to_end;
 use crate::session_command::journal_file::JournalFile;
 use crate::session_command::recording::{Beginning, record_outcome};
+use crate::summarizer::Summarizing;
 use crate::target::Target;
-use crate::unseen::{Unseen, UnseenSource};
-
-#[derive(Serialize)]
-struct Report {
-    report: u32,
-    /// The file that `--latest` chose.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    session: Option<String>,
-    outcome: &'static str,
-    format: &'static str,
-    provider: String,
-    model: String,
-    messages: usize,
-    notes: Vec<String>,
-    repairs: Vec<String>,
-    /// Tokens that are sent but not in the file; they are part of every measurement here.
-    unseen: u64,
-    unseen_source: UnseenSource,
-    before: Option<MeasurementReport>,
-    /// How far off the counts may be; `None` when they are exact.
-    error_band: Option<BandReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    level: Option<&'static str>,
-    /// `threshold` or `asked`.
-    demand: &'static str,
-    /// `None`: the policy compacts only when asked.
-    compact_at_basis_points: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    compaction: Option<CompactionReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    refusal: Option<RefusalReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    recorded: Option<RecordedReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    written: Option<WrittenReport>,
-}
-
-/// Where a compaction was recorded.
-#[derive(Serialize)]
-struct RecordedReport {
-    session: String,
-    journal: String,
-}
-
-#[derive(Serialize)]
-struct CompactionReport {
-    after: MeasurementReport,
-    landing: &'static str,
-    cut: &'static str,
-    system_messages: usize,
-    kept_messages: usize,
-    kept_from: Option<usize>,
-    kept_anchor: Option<usize>,
-    /// What each option `--pin` names.
-    pins: Vec<Pin>,
-    /// All messages that stay because of pins, what they need to be legal included.
-    pinned_messages: Vec<usize>,
-    pinned_tokens: u64,
-    replaced_messages: usize,
-    /// Of the replaced ones, system messages that a newer one supersedes.
-    superseded_messages: usize,
-    summary_tokens: u64,
-    summary_bytes: usize,
-    sections: Vec<SectionReport>,
-    dropped_characters: u64,
-}
-
-#[derive(Serialize)]
-struct SectionReport {
-    section: &'static str,
-    items: usize,
-    left_out: u64,
-}
-
-#[derive(Serialize)]
-struct RefusalReport {
-    reason: &'static str,
-    detail: Option<&'static str>,
-    message: String,
-}
-
-#[derive(Serialize)]
-struct WrittenReport {
-    /// `None` is standard output.
-    file: Option<String>,
-    format: &'static str,
-    bytes: usize,
-    left_out: Vec<String>,
-}
+use crate::unseen::Unseen;
 
 /// Compacts one session.
 pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let session_args =
         args.session.as_ref().filter(|session| session.file.is_some()).ok_or(Failure::NoFile)?;
     let file = for_compaction(args)?;
+    let summarizing = Summarizing::of(&args.summarizer, &file)?;
     let destination = match session_args.latest {
         Some(agent) => latest::destination(agent, session_args, args.out.as_deref(), args.to)?,
         None => Destination::of(session_args.file(), args.out.as_deref(), args.to)?,
@@ -142,15 +55,16 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
     let mut context = context_of(&source, &session, &target, args, unseen.tokens);
     context.earlier = earlier;
     context.pinned = pins::messages(&pins);
-    let ports = Ports {
-        counter: target.counter.clone(),
-        estimator: target.counter.clone(),
-        summarizer: Arc::new(Extractive::new()),
-    };
     let journal = match args.journal.as_deref().filter(|_| !args.dry_run) {
         Some(path) => {
-            let beginning =
-                Beginning::of(session_args, source.clone().into(), &session, repairs.len(), &target, given)?;
+            let beginning = Beginning::of(
+                session_args,
+                source.clone().into(),
+                &session,
+                repairs.len(),
+                &target,
+                given.clone(),
+            )?;
             let journal = JournalFile::make(path)?;
             destination.is_apart_from(path)?;
             Some((journal, beginning))
@@ -158,7 +72,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
         None => None,
     };
     progress.stage("compacting");
-    let outcome = run_to_end(compact_once(&context, &policy, &ports))?;
+    let outcome = summarized(&context, &target, given, &policy, &summarizing)?;
     // What was done is on record before anybody can see it.
     let recorded = match &journal {
         Some((journal, beginning)) => {
@@ -198,6 +112,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             Trigger::Automatic { compact_at, .. } => Some(compact_at.get()),
             Trigger::Manual => None,
         },
+        summarizer: summarizing.report(),
         compaction: None,
         refusal: None,
         recorded,
@@ -229,6 +144,15 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             let mut compaction = compaction_report(&done, session.leading_system());
             compaction.pinned_tokens = target.tokens_of(&session, &done.pinned)?;
             compaction.pins = pins;
+            if args.quiet
+                && let Some(reason) = &compaction.degraded
+            {
+                // That somebody failed is worth a line also to who wants to hear of failures alone.
+                let _ = writeln!(
+                    anstream::stderr(),
+                    "epitome: degraded ({reason}): the fallback wrote the summary"
+                );
+            }
             report.compaction = Some(compaction);
             if !args.dry_run {
                 let compacted = Replacement { summary: Some(done.summary.raw()), kept: &done.kept };
@@ -248,9 +172,33 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             if args.json {
                 show(&report)?;
             }
-            Err(Failure::Refused { reason })
+            Err(Failure::Refused { summarizer: summarizing.advice_for(&reason), reason: reason.into() })
         }
     }
+}
+
+/// Compacts by whom the policy asks: the embedded summarizer at once, anybody else within the bounds of a hustle.
+fn summarized(
+    context: &SessionContext,
+    target: &Target,
+    given: CompactionPolicy,
+    policy: &ValidPolicy,
+    summarizing: &Summarizing,
+) -> Result<Outcome, Failure> {
+    let (counter, estimator) = (target.counter.clone(), target.counter.clone());
+    if summarizing.is_embedded_alone() {
+        let ports = Ports { counter, estimator, summarizer: Arc::new(Extractive::new()) };
+        return run_to_end(compact_once(context, policy, &ports));
+    }
+    // What the rig finds wrong is wrong before anybody is asked.
+    let bound = summarizing.bound(target, given)?;
+    run_to_end(async {
+        let lanes = summarizing.controller(&bound, Handle::current())?;
+        let ports = HustlePorts { counter, estimator, lanes: lanes.clone() };
+        let outcome = compact_by_hustles(context, policy, &ports).await;
+        lanes.close().await;
+        Ok(outcome)
+    })?
 }
 
 /// What an earlier compaction left at the head.
@@ -292,11 +240,6 @@ fn context_of(
     }
 }
 
-pub(crate) fn run_to_end<T>(future: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build();
-    Ok(runtime.map_err(Failure::io("the async runtime"))?.block_on(future))
-}
-
 fn write(
     session: &Session,
     replacement: &Replacement<'_>,
@@ -312,173 +255,4 @@ fn write(
     };
     let left_out = report.losses.iter().map(|loss| format!("{} {}", loss.count, loss.kind)).collect();
     Ok(WrittenReport { file, format: format.as_str(), bytes: bytes.len(), left_out })
-}
-
-fn compaction_report(done: &Compaction, lead: usize) -> CompactionReport {
-    let items = done.summary.sections();
-    let sections = Section::ALL.iter().zip(done.left_out).map(|(&section, left_out)| SectionReport {
-        section: section.as_str(),
-        items: items.items(section).len(),
-        left_out,
-    });
-    let (cut, anchor, tail) = match done.cut {
-        TailCut::BetweenSegments { head } => ("between_segments", None, head),
-        TailCut::InsideSegment(inside) => {
-            ("inside_segment", inside.anchor.map(|anchor| lead + anchor), inside.tail)
-        }
-    };
-    CompactionReport {
-        after: (&done.after).into(),
-        landing: match done.landing {
-            Landing::Low => "low",
-            Landing::High => "high",
-        },
-        cut,
-        system_messages: lead,
-        kept_messages: done.kept.len(),
-        kept_from: done.kept.contains(&(lead + tail)).then_some(lead + tail),
-        kept_anchor: anchor,
-        pins: Vec::new(),
-        pinned_messages: done.pinned.clone(),
-        pinned_tokens: 0,
-        replaced_messages: done.replaced.len(),
-        superseded_messages: done.superseded.len(),
-        summary_tokens: done.summary_tokens.get(),
-        summary_bytes: done.summary.raw().len(),
-        sections: sections.collect(),
-        dropped_characters: done.dropped_characters,
-    }
-}
-
-fn show(out: &mut impl std::io::Write, report: &Report, json: bool) -> Result<(), Failure> {
-    let shown = if json { write_json(out, report) } else { show_words(out, report) };
-    shown.map_err(Failure::io("the report"))
-}
-
-fn show_words(out: &mut impl std::io::Write, report: &Report) -> std::io::Result<()> {
-    let (format, model, provider) =
-        (emphasis(report.format), printable(&report.model), printable(&report.provider));
-    writeln!(out, "{format}, {} messages, for {model} ({provider})", report.messages)?;
-    if let Some(session) = &report.session {
-        writeln!(out, "session   {}", printable(session))?;
-    }
-    for note in listed(&report.notes) {
-        writeln!(out, "note      {note}")?;
-    }
-    for repair in listed(&report.repairs) {
-        writeln!(out, "repaired  {repair}")?;
-    }
-    if report.unseen_source == UnseenSource::Reported && report.unseen > 0 {
-        let unseen = tokens(report.unseen);
-        writeln!(out, "unseen    {unseen} tokens that the provider counted and this file does not hold")?;
-    }
-    if let Some(before) = &report.before {
-        writeln!(out, "before    {before}")?;
-    }
-    if let Some(band) = &report.error_band {
-        writeln!(out, "counts    estimates; the true counts are to be expected within {band}")?;
-    }
-    let level = report.compact_at_basis_points.map(|points| f64::from(points) / 100.0);
-    match &report.compaction {
-        Some(done) => {
-            match report.demand {
-                "asked" => writeln!(out, "why       you asked for it")?,
-                _ => writeln!(out, "why       {}", why_due(report, level))?,
-            }
-            show_compaction(out, done)?;
-        }
-        None => match level {
-            Some(level) => writeln!(
-                out,
-                "left alone: it is below {level} %, the level at which to compact; --force compacts anyway"
-            )?,
-            None => writeln!(out, "left alone: the policy compacts only when asked; --force does")?,
-        },
-    }
-    if let Some(RecordedReport { session, journal }) = &report.recorded {
-        writeln!(out, "recorded  {} in {}", emphasis(session), harmless(journal))?;
-    }
-    match &report.written {
-        Some(WrittenReport { file, format, bytes, left_out }) => {
-            let file = file.as_deref().map_or("standard output".to_owned(), harmless);
-            writeln!(out, "wrote     {} ({format}, {} bytes)", emphasis(file), tokens(*bytes as u64))?;
-            left_out.iter().try_for_each(|loss| writeln!(out, "left out  {loss}"))
-        }
-        None => writeln!(out, "wrote     nothing"),
-    }
-}
-
-/// Occupancy is one reason; the size of the encoded request may be another.
-fn why_due(report: &Report, level: Option<f64>) -> String {
-    let occupied = report.before.as_ref().map_or(0, |before| before.occupancy_basis_points);
-    match (report.compact_at_basis_points, level) {
-        (Some(points), Some(level)) if occupied >= points => {
-            format!("it is at or above {level} %, the level at which to compact")
-        }
-        _ => "its request is larger than the policy's max_request_bytes".to_owned(),
-    }
-}
-
-/// How many of the pinned messages a person gets to see.
-const MOST_PINS_SHOWN: usize = 12;
-
-fn show_compaction(out: &mut impl std::io::Write, done: &CompactionReport) -> std::io::Result<()> {
-    writeln!(out, "after     {}", done.after)?;
-    let system = if done.system_messages > 0 { "the system messages, " } else { "" };
-    let what = match (done.cut, done.kept_anchor, done.kept_from) {
-        (_, Some(anchor), Some(from)) => format!(
-            "{system}the user's message #{anchor}, and everything from #{from} on; the cut lies inside the newest \
-             turn, between whole tool exchanges"
-        ),
-        (_, Some(anchor), None) => {
-            format!("{system}the user's message #{anchor}; even the newest exchange was too large to keep")
-        }
-        ("inside_segment", None, Some(from)) => format!(
-            "{system}everything from #{from} on; the cut lies inside the newest turn, between whole tool \
-             exchanges, and the summary says what that turn is for"
-        ),
-        (_, None, Some(from)) => format!("{system}everything from the user's message #{from} on"),
-        (_, None, None) => format!("{system}nothing else"),
-    };
-    writeln!(out, "kept      {} messages: {what}", done.kept_messages)?;
-    if !done.pinned_messages.is_empty() {
-        let mut numbers: Vec<String> =
-            done.pinned_messages.iter().take(MOST_PINS_SHOWN).map(|at| format!("#{at}")).collect();
-        numbers.extend((done.pinned_messages.len() > MOST_PINS_SHOWN).then(|| "...".to_owned()));
-        writeln!(
-            out,
-            "pinned    {} messages of about {} tokens: {}",
-            done.pinned_messages.len(),
-            tokens(done.pinned_tokens),
-            numbers.join(", ")
-        )?;
-    }
-    writeln!(
-        out,
-        "replaced  {} messages by a summary of {} tokens",
-        done.replaced_messages,
-        tokens(done.summary_tokens)
-    )?;
-    if done.superseded_messages > 0 {
-        writeln!(
-            out,
-            "dropped   {} system messages that say again, or differently, what another one says",
-            done.superseded_messages
-        )?;
-    }
-    for SectionReport { section, items, left_out } in &done.sections {
-        let more = if *left_out > 0 { format!(", {left_out} more did not fit") } else { String::new() };
-        writeln!(out, "            {section:<12} {items:>4}{more}")?;
-    }
-    if done.dropped_characters > 0 {
-        writeln!(out, "dropped   {} characters that XML forbids", done.dropped_characters)?;
-    }
-    if done.landing == "high" {
-        writeln!(
-            out,
-            "note      this is still above the level below which a further compaction makes sense; what is kept \
-             takes that much"
-        )?;
-    }
-    Ok(())
 }

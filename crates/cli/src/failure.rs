@@ -4,8 +4,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use epitome_loop::{CompactionPolicyError, ContextLimitUnknown, CountError, InvalidSummary, SummarizerError};
+use epitome_loop::{
+    CompactionPolicyError, ContextLimitUnknown, CountError, InvalidSummary, ModelCallError, SummarizerError,
+};
 use epitome_loopruntime::Unavailable;
+use epitome_models::SetupError;
 use epitome_rig::FileError;
 use epitome_sessionruntime::RefusalReason;
 use epitome_transcripts::{Format, ReadError, WriteError};
@@ -13,10 +16,11 @@ use serde::Serialize;
 use thiserror::Error;
 
 use crate::agent_folders::Agent;
+use crate::model_endpoint::server_advice;
 use crate::pins::PinError;
-use crate::profile::HUSTLE;
 use crate::report::{VERSION, harmless, print_json};
 use crate::session_command::failure::JournalFailure;
+use crate::summarizer::SummarizerFault;
 
 /// A failure of a command. Paths are the user's own words; nothing of a session's content is in a message.
 #[derive(Debug, Error)]
@@ -54,8 +58,14 @@ pub(crate) enum Failure {
         prompt.as_ref().map_or_else(String::new, |(path, kind)| format!("\n{}: {kind}", shown(path)))
     )]
     RigFile { path: PathBuf, fault: Box<FileError>, prompt: Option<(PathBuf, io::Error)>, reported: bool },
-    #[error("the policy names another hustle than `{HUSTLE}`, and this command has no other")]
-    UnknownHustle,
+    /// A server for models that cannot be asked. Its address is not repeated: it may hold a password.
+    #[error("the server for models cannot be asked: {0}")]
+    Endpoint(SetupError),
+    #[error("{0}")]
+    Summarizer(#[from] SummarizerFault),
+    /// The one server that was asked about did not answer; a report was made.
+    #[error("{}: {error}{}", harmless(endpoint), server_advice(*error))]
+    NotReached { endpoint: String, error: ModelCallError },
     #[error("the policy leaves no room for input: {0}")]
     NoRoom(ContextLimitUnknown),
     /// The policy was judged and a report was made.
@@ -79,8 +89,9 @@ pub(crate) enum Failure {
     StdioBudget(SummarizerError),
     #[error("the session cannot be counted: {0}")]
     Count(CountError),
-    #[error("refused: {reason}{}\nThe session is unchanged.", refusal_advice(reason))]
-    Refused { reason: RefusalReason },
+    /// `summarizer` is what is to be said about the one that gave no summary.
+    #[error("refused: {reason}{}{summarizer}\nThe session is unchanged.", refusal_advice(reason))]
+    Refused { reason: Box<RefusalReason>, summarizer: String },
     #[error("the session cannot be written in this format: {0}")]
     Write(WriteError),
     #[error("{0}")]
@@ -98,7 +109,8 @@ impl Failure {
             | Self::NoHome
             | Self::AgentsFolder { .. }
             | Self::Policy(_)
-            | Self::UnknownHustle
+            | Self::Endpoint(_)
+            | Self::Summarizer(_)
             | Self::NoRoom(_)
             | Self::TwoInputs
             | Self::Pin(_)
@@ -113,7 +125,7 @@ impl Failure {
             | Self::Count(_) => 3,
             Self::Refused { .. } | Self::PolicyRefused(_) | Self::Write(_) | Self::StdioBudget(_) => 4,
             Self::Journal(failure) => failure.exit_code(),
-            Self::Io { .. } => 5,
+            Self::NotReached { .. } | Self::Io { .. } => 5,
         })
     }
 
@@ -121,6 +133,7 @@ impl Failure {
     fn name(&self) -> Option<&'static str> {
         Some(match self {
             Self::Refused { .. }
+            | Self::NotReached { .. }
             | Self::Summary { .. }
             | Self::PolicyRefused(_)
             | Self::RigFile { reported: true, .. }
@@ -134,7 +147,8 @@ impl Failure {
             Self::Policy(_) => "policy",
             Self::PolicyFile { .. } => "policy_file",
             Self::RigFile { .. } => "rig_file",
-            Self::UnknownHustle => "unknown_hustle",
+            Self::Summarizer(fault) => fault.name(),
+            Self::Endpoint(_) => "model_endpoint",
             Self::NoRoom(_) => "no_room",
             Self::TwoInputs => "two_inputs",
             Self::Pin(_) => "pin",

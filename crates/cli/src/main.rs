@@ -5,22 +5,27 @@ mod args;
 mod check;
 mod check_rig;
 mod compact;
+mod compact_report;
 mod failure;
 mod identity;
 mod input;
 mod latest;
 mod measure;
+mod model_endpoint;
+mod model_servers;
 mod models;
 mod output;
 mod pins;
 mod policy;
 mod profile;
 mod report;
+mod run;
 mod session_args;
 mod session_command;
 mod session_head;
 mod sessions;
 mod stdio_chat;
+mod summarizer;
 mod survey;
 mod target;
 mod unseen;
@@ -73,7 +78,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Check(CheckCommand::Rig { file, json }) => check_rig::run(&file, json),
         Command::Policy(PolicyCommand::Show { json }) => policy::show(json),
         Command::Policy(PolicyCommand::Check(args)) => policy::check(&args),
-        Command::Models => models::run(),
+        Command::Models(args) => models::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "epitome", &mut script);

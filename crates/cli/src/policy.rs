@@ -12,8 +12,9 @@ use serde::Serialize;
 use crate::args::PolicyCheckArgs;
 use crate::failure::Failure;
 use crate::output::Destination;
-use crate::profile::{self, BUILT_IN, HUSTLE, built_in, resolved};
+use crate::profile::{self, BUILT_IN, built_in, resolved};
 use crate::report::{FaultReport, VERSION, emphasis, print_json, printable, tokens};
+use crate::summarizer::SummarizerKind;
 use crate::target::{limits_of, named_model};
 
 /// Prints the built-in policy.
@@ -138,10 +139,19 @@ pub(crate) fn check(args: &PolicyCheckArgs) -> Result<(), Failure> {
 /// What is worth knowing and no fault.
 fn notes(policy: &PolicyFile) -> Vec<String> {
     let mut notes = Vec::new();
-    if policy.hustle.trim() != HUSTLE {
+    let asked = std::iter::once(&policy.hustle).chain(&policy.fallback);
+    let kinds: Vec<Option<SummarizerKind>> = asked.map(|name| SummarizerKind::named(name)).collect();
+    if kinds.contains(&None) {
+        let known = SummarizerKind::ALL.map(|kind| format!("`{}`", kind.as_str())).join(", ");
         notes.push(format!(
-            "the hustle is another than `{HUSTLE}`, the one of this command: `epitome compact` will refuse the policy"
+            "a hustle is another than {known}, those of this command: `epitome compact` will refuse the policy"
         ));
+    }
+    if kinds.contains(&Some(SummarizerKind::Model)) {
+        notes.push("a model is asked for summaries: give --model-endpoint and --summarizer-model to `epitome compact`".to_owned());
+    }
+    if kinds.contains(&Some(SummarizerKind::Command)) {
+        notes.push("a program is asked for summaries: give --command to `epitome compact`".to_owned());
     }
     if policy.keep_recent.is_none() {
         notes.push(

@@ -17,7 +17,7 @@ use crate::target::Target;
 /// The built-in policy, as a file.
 pub(crate) const BUILT_IN: &str = include_str!("../default-policy.toml");
 
-/// The only hustle that this command has: its embedded summarizer.
+/// The hustle that needs nothing: the embedded summarizer. Loops of this command have its name.
 pub(crate) const HUSTLE: &str = "extractive";
 
 /// The built-in policy. It goes the way of every other policy file.
@@ -50,9 +50,7 @@ pub(crate) fn for_compaction(args: &CompactArgs) -> Result<PolicyFile, Failure> 
         return Err(Failure::TwoInputs);
     }
     let mut policy = load(args.policy.as_deref())?;
-    if policy.hustle.trim() != HUSTLE {
-        return Err(Failure::UnknownHustle);
-    }
+    args.summarizer.apply(&mut policy)?;
     if let Some(level) = args.compact_at {
         policy.compact_at = level;
         policy.automatic = true;

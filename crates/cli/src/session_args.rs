@@ -6,6 +6,7 @@ use clap::{Args, Subcommand};
 use epitome_transcripts::Format;
 
 use crate::args::{SessionArgs, parse_format};
+use crate::summarizer::SummarizerArgs;
 
 /// The exit codes of these commands, for their help.
 const EXIT_CODES: &str = "Exit codes: 0 done, 2 usage, 3 bad input or a damaged journal, 4 refused, 5 input or output \
@@ -230,8 +231,8 @@ pub(crate) struct LoopArgs {
     /// Follow the policy of this file, in TOML or JSON, instead of the built-in one.
     #[arg(long, value_name = "FILE", conflicts_with = "rig")]
     pub(crate) policy: Option<PathBuf>,
-    /// Run the session in a loop of this rig file, with its model and its policy. Its hustle must be an embedded one,
-    /// and its counter a local one.
+    /// Run the session in a loop of this rig file, with its model and its policy. A hustle that asks a model asks it
+    /// through the client of that name (docs/rig-file.md); the counter must be a local one.
     #[arg(long, value_name = "FILE")]
     pub(crate) rig: Option<PathBuf>,
     /// Which loop of the rig. [default: the only one]
@@ -285,12 +286,16 @@ pub(crate) struct AdmitArgs {
     /// Report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) summarizer: SummarizerArgs,
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = EXIT_CODES, after_long_help = format!("\
 Examples:
   epitome session compact --journal sessions.db --instructions 'keep what was said about the schema'
+  epitome session compact --journal sessions.db --summarizer model --model-endpoint ollama --summarizer-model llama3.2
+      A model writes the summary; if it fails, the embedded summarizer does, and the log says so for ever.
 
 {EXIT_CODES}"))]
 pub(crate) struct CompactNowArgs {
@@ -304,6 +309,8 @@ pub(crate) struct CompactNowArgs {
     /// Report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) summarizer: SummarizerArgs,
 }
 
 #[derive(Debug, Args)]

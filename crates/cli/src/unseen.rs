@@ -6,8 +6,8 @@ use epitome_transcripts::Session;
 use serde::Serialize;
 
 use crate::args::SessionArgs;
-use crate::compact::run_to_end;
 use crate::failure::Failure;
+use crate::run::run_to_end;
 use crate::target::Target;
 
 /// Tokens that are sent but not in the file.

@@ -45,6 +45,13 @@ impl Endpoint {
         Url::parse(&format!("{base}{path}")).ok().filter(|url| url.origin() == self.url.origin())
     }
 
+    /// The address of a service that stands beside the versioned ones: `/props` beside `/v1`.
+    pub(crate) fn beside(&self, path: &str) -> Option<Url> {
+        let base = self.as_str();
+        let root = base.strip_suffix("/v1").unwrap_or(base);
+        Url::parse(&format!("{root}{path}")).ok().filter(|url| url.origin() == self.url.origin())
+    }
+
     /// The address in its one form.
     pub(crate) fn as_str(&self) -> &str {
         self.url.as_str().trim_end_matches('/')
@@ -86,6 +93,20 @@ mod tests {
         ] {
             assert!(Endpoint::parse(bad).is_none(), "{bad}");
         }
-        assert!(Endpoint::parse("https://x").unwrap().service("@evil.com/").is_none());
+        let bare = Endpoint::parse("https://x").unwrap();
+        assert!(bare.service("@evil.com/").is_none() && bare.beside("@evil.com/").is_none());
+    }
+
+    #[test]
+    fn what_stands_beside_the_version_is_on_the_same_server() {
+        for (base, beside) in [
+            ("http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/props"),
+            ("http://127.0.0.1:8080/v1/", "http://127.0.0.1:8080/props"),
+            ("http://127.0.0.1:8080", "http://127.0.0.1:8080/props"),
+            ("https://x.test/llm/v1", "https://x.test/llm/props"),
+            ("https://x.test/v1beta", "https://x.test/v1beta/props"),
+        ] {
+            assert_eq!(Endpoint::parse(base).unwrap().beside("/props").unwrap().as_str(), beside);
+        }
     }
 }

@@ -12,7 +12,10 @@ use crate::answer::Draft;
 use crate::dialect::{Interface, interface};
 use crate::server_events::ServerEvents;
 use crate::transport::{Incoming, Transport};
-use crate::{AnswerMode, ModelCheck, ModelSettings, ProviderCounter, SetupError, capability};
+use crate::{
+    AnswerMode, ModelCheck, ModelSettings, ProviderCounter, ServedModel, SetupError, capability,
+    served_models,
+};
 
 /// A model over HTTP.
 ///
@@ -67,6 +70,21 @@ impl NetworkModel {
     /// [`SetupError::NoCounting`] when the provider has no such service.
     pub fn counter(&self, retention: Retention) -> Result<ProviderCounter, SetupError> {
         ProviderCounter::on(&self.settings, Arc::clone(&self.interface), self.transport.clone(), retention)
+    }
+
+    /// Which models the server has, sorted by name, each with its window where the server says one. Nothing of a
+    /// conversation is sent. It takes the time of one call at most, and each of its answers the bytes of one.
+    ///
+    /// A provider that tells its models page by page is asked for its largest page alone, with up to 1,000 models.
+    ///
+    /// # Errors
+    /// As [`ModelClient::call`]; [`ModelCallErrorKind::Malformed`] for what is no list of models.
+    pub async fn served_models(&self) -> Result<Vec<ServedModel>, ModelCallError> {
+        let asked = served_models::ask(self.settings.dialect, &*self.interface, &self.transport);
+        match tokio::time::timeout(self.transport.bounds().total_timeout, asked).await {
+            Ok(answered) => answered,
+            Err(_) => Err(ModelCallErrorKind::Timeout.into()),
+        }
     }
 
     async fn ask(&self, call: &ModelCall) -> Result<ModelAnswer, ModelCallError> {

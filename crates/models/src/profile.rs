@@ -51,7 +51,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "lm-studio",
         provider: "lm-studio",
-        dialect: Dialect::OpenAiChat(ChatServer::Compatible),
+        dialect: Dialect::OpenAiChat(ChatServer::LmStudio),
         base_url: "http://127.0.0.1:1234/v1",
         key_variable: None,
         model_check: ModelCheck::Same,
@@ -59,7 +59,7 @@ pub const PROFILES: &[Profile] = &[
     Profile {
         name: "ollama",
         provider: "ollama",
-        dialect: Dialect::OpenAiChat(ChatServer::Compatible),
+        dialect: Dialect::OpenAiChat(ChatServer::Ollama),
         base_url: "http://127.0.0.1:11434/v1",
         key_variable: None,
         model_check: ModelCheck::Same,

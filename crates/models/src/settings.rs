@@ -43,7 +43,7 @@ pub enum Dialect {
     GeminiContents,
 }
 
-/// What kind of server speaks chat completions, as far as requests differ.
+/// What kind of server speaks chat completions, as far as requests and what is told of windows differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ChatServer {
@@ -51,6 +51,10 @@ pub enum ChatServer {
     OpenAi,
     /// llama.cpp: it takes grammars too.
     LlamaCpp,
+    /// Ollama: as any other, and it tells the windows of loaded models in an interface of its own.
+    Ollama,
+    /// LM Studio: as any other, and it tells the windows of loaded models in an interface of its own.
+    LmStudio,
     /// Any other: the largest answer is named `max_tokens`.
     Compatible,
 }

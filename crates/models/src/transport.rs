@@ -7,7 +7,7 @@ use reqwest::header::{
     ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
+use reqwest::{Client, RequestBuilder, Response, Url};
 
 use crate::api_key::ApiKey;
 use crate::dialect::{Interface, Outgoing};
@@ -97,9 +97,19 @@ impl Transport {
     ) -> Result<Incoming, ModelCallError> {
         let Outgoing { path, body } = outgoing;
         let url = self.endpoint.service(&path).ok_or(ModelCallErrorKind::Unsupported)?;
-        let headers = self.headers(interface, accept)?;
-        let sent = self.client.post(url).headers(headers).body(body).send().await;
-        let response = sent.map_err(|error| network_fault(&error))?;
+        let mut headers = self.headers(interface, accept)?;
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.send(self.client.post(url).headers(headers).body(body)).await
+    }
+
+    /// Asks for what an address of the server shows, and waits for the head of the answer.
+    pub(crate) async fn get(&self, interface: &dyn Interface, url: Url) -> Result<Incoming, ModelCallError> {
+        let headers = self.headers(interface, "application/json")?;
+        self.send(self.client.get(url).headers(headers)).await
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Incoming, ModelCallError> {
+        let response = request.send().await.map_err(|error| network_fault(&error))?;
         let status = response.status();
         if !status.is_success() {
             // The body of an error may quote the request: it is not even read.
@@ -132,7 +142,6 @@ impl Transport {
         for (name, value) in interface.headers() {
             headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static(accept));
         headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));

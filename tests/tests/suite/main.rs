@@ -10,6 +10,7 @@ mod driver;
 mod explorer;
 mod fuzz_corpus;
 mod http_models;
+mod http_served_models;
 mod journal_damage;
 mod journal_messages;
 mod journal_records;

@@ -11,6 +11,7 @@ use super::live::Live;
 use crate::failure::Failure;
 use crate::report::{MeasurementReport, VERSION, emphasis, level_name, print_json, tokens};
 use crate::session_args::AdmitArgs;
+use crate::summarizer::SummarizerReport;
 
 #[derive(Serialize)]
 struct Report {
@@ -35,6 +36,7 @@ struct Report {
     retry_after_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    summarizer: SummarizerReport,
 }
 
 #[derive(Serialize)]
@@ -44,7 +46,7 @@ struct OverBytesLine {
 }
 
 pub(super) fn run(args: &AdmitArgs) -> Result<(), Failure> {
-    let live = Live::open(&args.kept, &args.agent_loop)?;
+    let live = Live::open(&args.kept, &args.agent_loop, Some(&args.summarizer))?;
     let (admitted, trace) = live.run(async {
         let admitted = live.session.admit(live.frame.clone()).await;
         (admitted, live.session.decision_trace().await)
@@ -64,6 +66,7 @@ pub(super) fn run(args: &AdmitArgs) -> Result<(), Failure> {
         over_bytes: None,
         retry_after_ms: None,
         message: None,
+        summarizer: live.summarizing.report(),
     };
     match &admitted {
         Ok(Admitted { messages, measurement, level, compacted, refused }) => {
@@ -91,7 +94,10 @@ pub(super) fn run(args: &AdmitArgs) -> Result<(), Failure> {
         true => print_json(&report)?,
         false => show(&report).map_err(Failure::io("standard output"))?,
     }
-    admitted.map(drop).map_err(|error| JournalFailure::NotAdmitted(error).into())
+    admitted.map(drop).map_err(|error| {
+        let summarizer = live.summarizing.advice();
+        JournalFailure::NotAdmitted { error, summarizer }.into()
+    })
 }
 
 fn show(report: &Report) -> std::io::Result<()> {
@@ -101,7 +107,7 @@ fn show(report: &Report) -> std::io::Result<()> {
         writeln!(out, "decided   {}", decision.words())?;
     }
     if let Some(compacted) = &report.compacted {
-        compacted.show(&mut out)?;
+        compacted.show(&mut out, &report.summarizer)?;
     }
     if let Some(refused) = &report.refused {
         writeln!(out, "refused   {}", refused.words())?;

@@ -37,7 +37,7 @@ pub(super) fn run(args: &AppendArgs) -> Result<(), Failure> {
     if read.messages().is_empty() {
         return Err(JournalFailure::NoMessages.into());
     }
-    let live = Live::open(&args.kept, &args.agent_loop)?;
+    let live = Live::open(&args.kept, &args.agent_loop, None)?;
     let first = live.session.state().messages();
     live.run(live.session.append(read.messages().clone())).map_err(JournalFailure::from)?;
     let report = Report {

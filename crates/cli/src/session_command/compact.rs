@@ -12,6 +12,7 @@ use super::live::Live;
 use crate::failure::Failure;
 use crate::report::{VERSION, emphasis, print_json};
 use crate::session_args::CompactNowArgs;
+use crate::summarizer::SummarizerReport;
 
 #[derive(Serialize)]
 struct Report {
@@ -22,10 +23,11 @@ struct Report {
     in_force: u64,
     compacted: Option<CompactionLine>,
     refused: Option<RejectionLine>,
+    summarizer: SummarizerReport,
 }
 
 pub(super) fn run(args: &CompactNowArgs) -> Result<(), Failure> {
-    let live = Live::open(&args.kept, &args.agent_loop)?;
+    let live = Live::open(&args.kept, &args.agent_loop, Some(&args.summarizer))?;
     let instructions = args.instructions.as_deref().map(SharedText::from);
     let done = live.run(live.session.compact(instructions));
     let report = Report {
@@ -42,19 +44,26 @@ pub(super) fn run(args: &CompactNowArgs) -> Result<(), Failure> {
             Err(CompactError::Rejected(refused)) => Some(refused.into()),
             _ => None,
         },
+        summarizer: live.summarizing.report(),
     };
     match args.json {
         true => print_json(&report)?,
         false => show(&report).map_err(Failure::io("standard output"))?,
     }
-    done.map(drop).map_err(|error| JournalFailure::NotCompacted(error).into())
+    done.map(drop).map_err(|error| {
+        let summarizer = match &error {
+            CompactError::Rejected(_) => live.summarizing.advice(),
+            _ => String::new(),
+        };
+        JournalFailure::NotCompacted { error, summarizer }.into()
+    })
 }
 
 fn show(report: &Report) -> std::io::Result<()> {
     let mut out = anstream::stdout().lock();
     writeln!(out, "session   {}", emphasis(&report.session))?;
     if let Some(compacted) = &report.compacted {
-        compacted.show(&mut out)?;
+        compacted.show(&mut out, &report.summarizer)?;
     }
     if let Some(refused) = &report.refused {
         writeln!(out, "refused   {}", refused.words())?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::words::{counted, rejection};
 use crate::report::{MeasurementReport, level_name, tokens};
+use crate::summarizer::{SummarizerReport, UsageReport, carried_rules, show_answer};
 
 /// One decision.
 #[derive(Serialize)]
@@ -80,6 +81,14 @@ pub(super) struct CompactionLine {
     kept_messages: u64,
     summary_tokens: u64,
     left_out: [u64; 5],
+    /// Why the fallback wrote the summary; `None`: the first choice did.
+    degraded: Option<String>,
+    /// What was repaired in a model's answer, by name.
+    answer_repairs: Vec<String>,
+    /// The user's rules that the model's summary lacked, as they were put into it.
+    carried_constraints: Vec<String>,
+    /// What a provider reported for the summary.
+    usage: Option<UsageReport>,
 }
 
 impl From<&CompactionReport> for CompactionLine {
@@ -95,12 +104,20 @@ impl From<&CompactionReport> for CompactionLine {
             kept_messages: report.kept,
             summary_tokens: report.summary_tokens.get(),
             left_out: report.left_out,
+            degraded: report.degraded.as_ref().map(ToString::to_string),
+            answer_repairs: report.repairs.iter().map(ToString::to_string).collect(),
+            carried_constraints: carried_rules(&report.carried),
+            usage: report.usage.as_ref().map(Into::into),
         }
     }
 }
 
 impl CompactionLine {
-    pub(super) fn show(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
+    pub(super) fn show(
+        &self,
+        out: &mut impl std::io::Write,
+        summarizer: &SummarizerReport,
+    ) -> std::io::Result<()> {
         writeln!(out, "before    {}", self.before)?;
         writeln!(out, "after     {}", self.after)?;
         let (replaced, kept) = (counted(self.replaced_messages, "message"), tokens(self.kept_messages));
@@ -109,7 +126,8 @@ impl CompactionLine {
         if self.landing == "high" {
             writeln!(out, "note      it landed high: a further compaction alone would not help")?;
         }
-        Ok(())
+        summarizer.show(out, self.degraded.as_deref())?;
+        show_answer(out, &self.answer_repairs, &self.carried_constraints)
     }
 }
 

@@ -4,7 +4,6 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use epitome_loop::{LoopDefinitionError, SessionId};
-use epitome_rig::RigErrorKind;
 use epitome_sessionruntime::journal::{CodecError, JournalError, RestoreError, Sequence};
 use epitome_sessionruntime::{AdmitError, CompactError, OpenError, SessionError};
 use thiserror::Error;
@@ -52,17 +51,10 @@ pub(crate) enum JournalFailure {
     NoMessages,
     #[error("the policy does not fit the model: {0}")]
     Definition(LoopDefinitionError),
-    #[error("the policy does not fit the model: {0}")]
-    Rig(RigErrorKind),
     #[error("{}: the rig has {count} loops; name one of them with --loop NAME", shown(path))]
     WhichLoop { path: PathBuf, count: usize },
     #[error("{}: the rig has no loop of this name", shown(path))]
     NoSuchLoop { path: PathBuf },
-    #[error(
-        "{}: the loop's hustle asks a model, and this command has only its embedded summarizer",
-        shown(path)
-    )]
-    HustleOfAModel { path: PathBuf },
     #[error(
         "{}: the loop counts exactly or elsewhere, and this command can only estimate its requests here",
         shown(path)
@@ -73,11 +65,11 @@ pub(crate) enum JournalFailure {
     #[error("{error}{}", rerun(*error))]
     Session { error: SessionError },
     /// A report of its own was made.
-    #[error("the request may not be sent: {0}")]
-    NotAdmitted(AdmitError),
+    #[error("the request may not be sent: {error}{summarizer}")]
+    NotAdmitted { error: AdmitError, summarizer: String },
     /// A report of its own was made.
-    #[error("{0}\nThe context is unchanged.")]
-    NotCompacted(CompactError),
+    #[error("{error}{summarizer}\nThe context is unchanged.")]
+    NotCompacted { error: CompactError, summarizer: String },
     #[error("compactions in force: {in_force}, and --to {wanted} is not {}", if *back { "fewer" } else { "more" })]
     WrongWay { in_force: u64, wanted: u64, back: bool },
     /// A report of its own was made.
@@ -100,21 +92,19 @@ impl JournalFailure {
             | Self::NoSuchCompaction { .. }
             | Self::NoSuchRecord { .. }
             | Self::Definition(_)
-            | Self::Rig(_)
             | Self::WhichLoop { .. }
             | Self::NoSuchLoop { .. }
-            | Self::HustleOfAModel { .. }
             | Self::CounterElsewhere { .. }
             | Self::WrongWay { .. }
             | Self::Open(_)
             | Self::NotConfirmed => 2,
             Self::Session { error } => session_code(*error),
-            Self::NotAdmitted(error) => match error {
+            Self::NotAdmitted { error, .. } => match error {
                 AdmitError::Count(_) | AdmitError::Fingerprint(_) | AdmitError::Empty => 3,
                 AdmitError::Session(error) => session_code(*error),
                 _ => 4,
             },
-            Self::NotCompacted(error) => match error {
+            Self::NotCompacted { error, .. } => match error {
                 CompactError::Session(error) => session_code(*error),
                 _ => 4,
             },
@@ -141,10 +131,10 @@ impl JournalFailure {
     /// The stable name; `None` where a report of its own was made.
     pub(crate) fn name(&self) -> Option<&'static str> {
         Some(match self {
-            Self::NotConfirmed | Self::Damaged | Self::NotAdmitted(_) | Self::NotCompacted(_) => return None,
-            Self::Rig(_) => "definition",
+            Self::NotConfirmed | Self::Damaged | Self::NotAdmitted { .. } | Self::NotCompacted { .. } => {
+                return None;
+            }
             Self::WhichLoop { .. } | Self::NoSuchLoop { .. } => "no_such_loop",
-            Self::HustleOfAModel { .. } => "unknown_hustle",
             Self::CounterElsewhere { .. } => "counter_elsewhere",
             Self::Open(_) => "not_opened",
             Self::Session { .. } => "session",

@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use super::journal_file::JournalFile;
 use super::recording::{Beginning, record_import};
-use crate::compact::run_to_end;
 use crate::failure::Failure;
 use crate::input::{Progress, is_stdio, read_session};
 use crate::latest;
@@ -20,6 +19,7 @@ use crate::profile::{built_in, for_kept, room};
 use crate::report::{
     BandReport, MeasurementReport, VERSION, emphasis, harmless, listed, print_json, printable, tokens,
 };
+use crate::run::run_to_end;
 use crate::session_args::ImportArgs;
 use crate::target::Target;
 use crate::unseen::Unseen;

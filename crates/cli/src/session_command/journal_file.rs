@@ -58,7 +58,7 @@ impl JournalFile {
         if is_stdio(path) {
             return Err(JournalFailure::Stdio.into());
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(Failure::io("the async runtime"))?;
         let failed = |error| match error {
             JournalError::File { kind: std::io::ErrorKind::NotFound } => {

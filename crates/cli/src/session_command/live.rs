@@ -1,28 +1,21 @@
 //! A session that runs for as long as one command takes.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use epitome_loop::{
-    ByteLimits, HustleLimitSettings, HustleSettings, IdentityBinding, LaneLimits, ModelSource, Participation,
-    Request, RetryPolicy, SessionId, TokenCount,
-};
-use epitome_rig::{BoundLoop, Rig};
+use epitome_loop::{ContextCounter, Request, SessionId, TokenCount};
+use epitome_rig::{BoundLoop, PolicyFile};
 use epitome_sessionruntime::journal::{Journal, RestoreError};
-use epitome_sessionruntime::{
-    LoopPorts, OpenError, RequestFrame, Session, SessionPorts, SessionSettings, SummarizerWorker,
-};
-use epitome_summarizers::Extractive;
+use epitome_sessionruntime::{LoopPorts, OpenError, RequestFrame, Session, SessionPorts, SessionSettings};
 use epitome_transcripts::Format;
 
 use super::failure::JournalFailure;
 use super::journal_file::JournalFile;
 use super::past::{Past, Source};
-use super::recording::loop_of;
 use super::rig_loop;
 use crate::failure::Failure;
-use crate::profile::{self, HUSTLE};
+use crate::profile;
 use crate::session_args::{KeptArgs, LoopArgs, MomentArgs};
+use crate::summarizer::{SummarizerArgs, Summarizing};
 use crate::target::Target;
 
 /// A session that runs. It is shut down when the command has done its one thing.
@@ -32,24 +25,30 @@ pub(super) struct Live {
     pub(super) session: Session,
     /// What surrounds the conversation in a request.
     pub(super) frame: RequestFrame,
+    /// Who writes the summaries.
+    pub(super) summarizing: Summarizing,
 }
 
 /// A loop, with what works for it.
 pub(super) struct RunningLoop {
     pub(super) bound: BoundLoop,
     pub(super) ports: LoopPorts,
+    /// Who writes the summaries.
+    pub(super) summarizing: Summarizing,
 }
 
 impl Live {
-    /// Opens the session that a command names, and takes it over from whoever had it open.
-    pub(super) fn open(kept: &KeptArgs, args: &LoopArgs) -> Result<Self, Failure> {
-        let policy = match &args.rig {
-            None => Some(profile::load(args.policy.as_deref())?),
+    /// Opens the session that a command names, and takes it over from whoever had it open. `summarizer` is there for
+    /// commands by which a compaction may be made.
+    pub(super) fn open(
+        kept: &KeptArgs,
+        args: &LoopArgs,
+        summarizer: Option<&SummarizerArgs>,
+    ) -> Result<Self, Failure> {
+        let own = match &args.rig {
+            None => Some(Own::of(args, summarizer)?),
             Some(_) => None,
         };
-        if policy.as_ref().is_some_and(|policy| policy.hustle.trim() != HUSTLE) {
-            return Err(Failure::UnknownHustle);
-        }
         let journal = JournalFile::change(&kept.journal.file)?;
         let past = Past::of(&journal, kept, &MomentArgs { at: None, record: None })?;
         let id = past.session;
@@ -62,12 +61,15 @@ impl Live {
             messages: past.restored.messages.as_slice().into(),
             unseen_tokens: TokenCount(args.unseen),
         };
-        let running = match (&args.rig, policy) {
-            (Some(path), _) => rig_loop::read(path, args.name.as_deref(), request.clone(), format)?,
-            (None, policy) => {
+        let running = match (&args.rig, own) {
+            (Some(path), _) => {
+                let name = args.name.as_deref();
+                rig_loop::read(path, name, request.clone(), format, summarizer)?
+            }
+            (None, own) => {
                 let target = Target::of_request(&request, opened.limits, format)?;
-                let policy = policy.map_or_else(profile::built_in, Ok)?;
-                built(&target, profile::for_kept(&policy, &target)?)?
+                let Own { policy, summarizing } = own.map_or_else(|| Own::of(args, summarizer), Ok)?;
+                built(&target, profile::for_kept(&policy, &target)?, summarizing)?
             }
         };
         let frame = RequestFrame {
@@ -80,7 +82,7 @@ impl Live {
         let ports = SessionPorts::new(kept, running.ports);
         let session = journal.wait(Session::open(&running.bound, settings, ports));
         let session = session.map_err(|error| open_failed(&journal, id, error))?;
-        Ok(Self { journal, id, session, frame })
+        Ok(Self { journal, id, session, frame, summarizing: running.summarizing })
     }
 
     /// Does one thing with the session, and ends it.
@@ -90,6 +92,30 @@ impl Live {
             self.session.shut_down().await;
             done
         })
+    }
+}
+
+/// A policy of this command, and whom it asks.
+struct Own {
+    policy: PolicyFile,
+    summarizing: Summarizing,
+}
+
+impl Own {
+    fn of(args: &LoopArgs, summarizer: Option<&SummarizerArgs>) -> Result<Self, Failure> {
+        let mut policy = profile::load(args.policy.as_deref())?;
+        match summarizer {
+            Some(summarizer) => {
+                summarizer.apply(&mut policy)?;
+                let summarizing = Summarizing::of(summarizer, &policy)?;
+                Ok(Self { policy, summarizing })
+            }
+            None => {
+                SummarizerArgs::default().apply(&mut policy)?;
+                let summarizing = Summarizing::unasked(&policy)?;
+                Ok(Self { policy, summarizing })
+            }
+        }
     }
 }
 
@@ -104,51 +130,31 @@ fn open_failed(journal: &JournalFile, session: SessionId, error: OpenError) -> F
     }
 }
 
-/// A loop with the embedded summarizer, under a policy of the command.
-fn built(target: &Target, policy: epitome_loop::CompactionPolicy) -> Result<RunningLoop, Failure> {
-    let rig = Rig::builder()
-        .with_loop(loop_of(target, policy))
-        .with_hustle(hustle())
-        .with_hustle_limits(lanes())
-        .build()
-        .map_err(|error| JournalFailure::Rig(error.kind))?;
-    let bound = rig.bound_loop(HUSTLE).cloned().ok_or(Failure::UnknownHustle)?;
-    let ports = LoopPorts {
-        counter: target.counter.clone(),
-        estimator: target.counter.clone(),
-        worker: Some(worker()),
-        fallback: None,
-    };
-    Ok(RunningLoop { bound, ports })
+/// A loop of this command, under a policy of it.
+fn built(
+    target: &Target,
+    policy: epitome_loop::CompactionPolicy,
+    summarizing: Summarizing,
+) -> Result<RunningLoop, Failure> {
+    let bound = summarizing.bound(target, policy)?;
+    RunningLoop::of(bound, target.counter.clone(), target, summarizing)
 }
 
-/// The worker for an embedded hustle.
-pub(super) fn worker() -> Arc<SummarizerWorker> {
-    Arc::new(SummarizerWorker::new(Arc::new(Extractive::new())))
-}
-
-/// The embedded summarizer as a hustle: it may take whatever a session holds.
-fn hustle() -> HustleSettings {
-    HustleSettings {
-        name: HUSTLE.into(),
-        participation: Participation::Blocking,
-        timeout: Duration::from_secs(600),
-        limits: ByteLimits { input: 16 << 20, output: 1 << 20 },
-        model: ModelSource::Embedded,
-        policy_revision: "1".into(),
-        output_schema: None,
-        retry: RetryPolicy::None,
-        identity: IdentityBinding::Host,
-    }
-}
-
-fn lanes() -> HustleLimitSettings {
-    let lane = LaneLimits { concurrent: 1, queued: 1 };
-    HustleLimitSettings {
-        blocking: lane,
-        background: lane,
-        audit_timeout: Duration::from_secs(30),
-        finalization_timeout: Duration::from_secs(30),
-        worker_drain_timeout: Duration::from_secs(30),
+impl RunningLoop {
+    /// A loop with those who work for its hustles.
+    pub(super) fn of(
+        bound: BoundLoop,
+        counter: Arc<dyn ContextCounter>,
+        target: &Target,
+        summarizing: Summarizing,
+    ) -> Result<Self, Failure> {
+        let compaction = bound.compaction();
+        let ports = LoopPorts {
+            counter,
+            estimator: target.counter.clone(),
+            worker: compaction.and_then(|compaction| summarizing.worker(compaction.hustle.name())),
+            fallback: compaction.and_then(|compaction| summarizing.worker(compaction.fallback?.name())),
+        };
+        Ok(Self { bound, ports, summarizing })
     }
 }

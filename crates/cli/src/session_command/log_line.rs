@@ -1,6 +1,5 @@
 //! A record as one JSON object: the keys are those of `docs/session-command.md`.
 
-use epitome_loop::Usage;
 use epitome_loopruntime::Landing;
 use epitome_loopruntime::decision::{AttemptReason, Disarmed, LatchState};
 use epitome_sessionruntime::journal::{JournalRecord, MessageRange, RecordBody, Sequence};
@@ -9,6 +8,7 @@ use serde::Serialize;
 use super::recording::format_as_shown;
 use super::words::{time, words};
 use crate::report::MeasurementReport;
+use crate::summarizer::UsageReport;
 
 /// One record. Keys that have nothing to do with its kind are left out.
 #[derive(Serialize)]
@@ -87,19 +87,10 @@ struct CommittedLine {
     kept_messages: u64,
     /// Pairs of a first number and the one behind the last.
     kept: Vec<[u64; 2]>,
-    usage: Option<UsageLine>,
+    usage: Option<UsageReport>,
     cost_micro_usd: Option<u64>,
     repairs: Vec<String>,
     degraded: Option<String>,
-}
-
-#[derive(Serialize)]
-struct UsageLine {
-    input: u64,
-    output: u64,
-    cache_read: u64,
-    cache_creation: u64,
-    reasoning: u64,
 }
 
 #[derive(Serialize)]
@@ -195,7 +186,7 @@ impl LogLine {
                     summary_bytes: committed.summary.len(),
                     kept_messages: committed.retained.iter().map(MessageRange::count).sum(),
                     kept: committed.retained.iter().map(|range| [range.first, range.end]).collect(),
-                    usage: committed.usage.as_ref().map(UsageLine::of),
+                    usage: committed.usage.as_ref().map(Into::into),
                     cost_micro_usd: committed.cost_micro_usd,
                     repairs: committed.repairs.iter().map(ToString::to_string).collect(),
                     degraded: committed.degraded.as_ref().map(ToString::to_string),
@@ -230,19 +221,6 @@ impl LogLine {
                 });
             }
             _ => {}
-        }
-    }
-}
-
-impl UsageLine {
-    fn of(usage: &Usage) -> Self {
-        let Usage { input, output, cache_read, cache_creation, reasoning } = *usage;
-        Self {
-            input: input.get(),
-            output: output.get(),
-            cache_read: cache_read.get(),
-            cache_creation: cache_creation.get(),
-            reasoning: reasoning.get(),
         }
     }
 }

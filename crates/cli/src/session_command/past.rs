@@ -2,8 +2,8 @@
 
 use epitome_loop::{Message, SessionId, SharedBytes, Trigger};
 use epitome_sessionruntime::journal::{
-    BlobDigest, Imported, Journal as _, JournalError, LiveContext, MessageRange, RecordBody, RestoreError,
-    Restored, Sequence, SessionEntry, SessionState, referred_blobs, restore_through,
+    BlobDigest, Committed, Imported, Journal as _, JournalError, LiveContext, MessageRange, RecordBody,
+    RestoreError, Restored, Sequence, SessionEntry, SessionState, referred_blobs, restore_through,
 };
 use epitome_transcripts::{Format, ReadOptions, Session, repair};
 
@@ -63,6 +63,22 @@ impl Past {
 
     pub(crate) fn state(&self) -> &SessionState {
         &self.restored.state
+    }
+
+    /// The record of the compaction that is in force; `None` without one.
+    pub(super) fn committed(&self, journal: &JournalFile) -> Result<Option<Box<Committed>>, Failure> {
+        let state = self.state();
+        let newest = usize::try_from(state.in_force()).ok().and_then(|count| count.checked_sub(1));
+        let Some(wanted) = newest.and_then(|at| state.commits().get(at)) else { return Ok(None) };
+        let mut found = None;
+        journal.records(self.session, |_, record| {
+            match record.body {
+                RecordBody::Committed(committed) if record.id == wanted.event => found = Some(committed),
+                _ => {}
+            }
+            Ok(found.is_none())
+        })?;
+        Ok(found)
     }
 
     /// The file that the first messages came from, if they came from one.

@@ -32,7 +32,7 @@ pub(super) fn redo(args: &RewindArgs) -> Result<(), Failure> {
 }
 
 fn rewind(args: &RewindArgs, back: bool) -> Result<(), Failure> {
-    let live = Live::open(&args.kept, &args.agent_loop)?;
+    let live = Live::open(&args.kept, &args.agent_loop, None)?;
     let before = live.session.state().in_force();
     let done = live.run(async {
         match args.to {

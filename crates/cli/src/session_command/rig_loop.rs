@@ -5,25 +5,26 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_loop::{
-    ContextCount, ContextCounter, CountError, CountQuality, CounterCapability, CounterTransport, ModelSource,
-    Request,
+    ContextCount, ContextCounter, CountError, CountQuality, CounterCapability, CounterTransport, Request,
 };
 use epitome_rig::BoundLoop;
-use epitome_sessionruntime::{HustleWorker, LoopPorts};
 use epitome_transcripts::Format;
 
 use super::failure::JournalFailure;
-use super::live::{RunningLoop, worker};
+use super::live::RunningLoop;
 use crate::check_rig::read_rig;
 use crate::failure::Failure;
+use crate::summarizer::{SummarizerArgs, Summarizing, of_rig};
 use crate::target::Target;
 
-/// Reads the loop with this name, or the only one. `request` is what the session would send, whatever its model.
+/// Reads the loop with this name, or the only one. `request` is what the session would send, whatever its model;
+/// `summarizer` is there for commands by which a compaction may be made.
 pub(super) fn read(
     path: &Path,
     name: Option<&str>,
     request: Request,
     format: Format,
+    summarizer: Option<&SummarizerArgs>,
 ) -> Result<RunningLoop, Failure> {
     let rig = read_rig(path, false)?;
     let path = || path.to_owned();
@@ -45,15 +46,11 @@ pub(super) fn read(
             Arc::new(Declared { counter: target.counter.clone(), declared })
         }
     };
-    let worker: Option<Arc<dyn HustleWorker>> = match bound.compaction() {
-        Some(compaction) if *compaction.hustle.model() != ModelSource::Embedded => {
-            return Err(JournalFailure::HustleOfAModel { path: path() }.into());
-        }
-        Some(_) => Some(worker()),
-        None => None,
+    let summarizing = match summarizer {
+        Some(args) => of_rig(bound, args)?,
+        None => Summarizing::idle(bound),
     };
-    let ports = LoopPorts { counter, estimator: target.counter.clone(), worker, fallback: None };
-    Ok(RunningLoop { bound: bound.clone(), ports })
+    RunningLoop::of(bound.clone(), counter, &target, summarizing)
 }
 
 /// Whether a count of this quality may be declared as that one: an exact count is a good estimate as well.

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use epitome_counters::{LocalCounter, model_info};
 use epitome_loop::{Message, Request, Role, Section, SharedText, TextEstimator as _, TokenCount, occupancy};
 use epitome_loopruntime::parse_summary;
-use epitome_sessionruntime::journal::{LiveContext, MessageRange, SessionOpened};
+use epitome_sessionruntime::journal::{Committed, LiveContext, MessageRange, SessionOpened};
 use serde::Serialize;
 
 use super::journal_file::JournalFile;
@@ -63,6 +63,10 @@ struct SummaryReport {
     bytes: usize,
     tokens: Option<u64>,
     sections: Vec<SectionReport>,
+    /// What was repaired in the answer of the model that wrote it, by name.
+    repairs: Vec<String>,
+    /// Why a fallback wrote it; `None`: the first choice of the policy did.
+    degraded: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -105,6 +109,7 @@ fn report(journal: &JournalFile, past: &Past) -> Result<Report, Failure> {
         messages,
         repairs: imported.repairs,
     });
+    let committed = past.committed(journal)?;
     Ok(Report {
         report: VERSION,
         session: past.session.to_string(),
@@ -119,7 +124,7 @@ fn report(journal: &JournalFile, past: &Past) -> Result<Report, Failure> {
         messages: state.messages(),
         compactions_in_force: state.in_force(),
         compactions_taken_back: (state.commits().len() as u64).saturating_sub(state.in_force()),
-        summary: summary.as_ref().map(|summary| summary_report(summary, opened)),
+        summary: summary.as_ref().map(|summary| summary_report(summary, opened, committed.as_deref())),
         leading: pairs(&leading),
         kept: pairs(&rest),
         kept_messages: kept().count() as u64,
@@ -154,7 +159,11 @@ fn size(opened: &SessionOpened, messages: Vec<Message>) -> Option<MeasurementRep
     })
 }
 
-fn summary_report(summary: &SharedText, opened: Option<&SessionOpened>) -> SummaryReport {
+fn summary_report(
+    summary: &SharedText,
+    opened: Option<&SessionOpened>,
+    committed: Option<&Committed>,
+) -> SummaryReport {
     // One that does not follow the grammar cannot have been committed; then there is nothing to list.
     let sections = parse_summary(summary.as_bytes()).ok();
     let sections = sections.iter().flat_map(|parsed| {
@@ -167,7 +176,14 @@ fn summary_report(summary: &SharedText, opened: Option<&SessionOpened>) -> Summa
         let counter = LocalCounter::new(&model_info(&opened.model.model)?, true).ok()?;
         Some(counter.estimate(summary).get())
     });
-    SummaryReport { bytes: summary.len(), tokens: taken, sections: sections.collect() }
+    let repairs = committed.into_iter().flat_map(|committed| committed.repairs.iter());
+    SummaryReport {
+        bytes: summary.len(),
+        tokens: taken,
+        sections: sections.collect(),
+        repairs: repairs.map(ToString::to_string).collect(),
+        degraded: committed.and_then(|committed| committed.degraded.as_ref()).map(ToString::to_string),
+    }
 }
 
 fn show(report: &Report) -> std::io::Result<()> {
@@ -199,11 +215,17 @@ fn show(report: &Report) -> std::io::Result<()> {
     let ranges = |pairs: &[[u64; 2]]| {
         ranges(&pairs.iter().map(|&[first, end]| MessageRange { first, end }).collect::<Vec<_>>())
     };
-    if let Some(SummaryReport { bytes, tokens: taken, sections }) = &report.summary {
+    if let Some(SummaryReport { bytes, tokens: taken, sections, repairs, degraded }) = &report.summary {
         let taken = taken.map_or(String::new(), |taken| format!("about {} tokens, ", tokens(taken)));
         writeln!(out, "summary   {taken}{}", counted(*bytes as u64, "byte"))?;
         for SectionReport { section, items } in sections {
             writeln!(out, "            {section:<12} {items:>4}")?;
+        }
+        if !repairs.is_empty() {
+            writeln!(out, "          repaired in the model's answer: {}", repairs.join(", "))?;
+        }
+        if let Some(reason) = degraded {
+            writeln!(out, "          degraded: {reason}; a fallback wrote it")?;
         }
     }
     let all = counted(report.messages, "message");

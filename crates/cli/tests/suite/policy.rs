@@ -186,7 +186,11 @@ fn a_policy_that_does_not_fit_the_run_is_refused() {
     for (policy, more, says) in [
         (fixed, &["--compact-at", "50%"][..], "RearmBelow"),
         (changed(&folder, "counter_policy", "counter_policy = \"require_exact\""), &[], "CounterPolicy"),
-        (changed(&folder, "hustle", "hustle = \"context.compact\""), &[], "another hustle than `extractive`"),
+        (
+            changed(&folder, "hustle", "hustle = \"context.compact\""),
+            &[],
+            "another hustle than `extractive`, `model`, `command`",
+        ),
     ] {
         let output = compact(&policy, more);
         assert_eq!(code(&output), 2, "{}", stderr(&output));
@@ -263,5 +267,5 @@ fn a_check_works_out_the_numbers_and_the_floor() {
     folder.write("p.toml", &changed(&folder, "hustle", "hustle = \"context.compact\""));
     let noted = folder.run(&["policy", "check", "p.toml"]);
     assert_eq!(code(&noted), 0);
-    assert!(stdout(&noted).contains("note: the hustle is another than `extractive`"));
+    assert!(stdout(&noted).contains("note: a hustle is another than `extractive`, `model`, `command`"));
 }

@@ -17,6 +17,10 @@ pub(crate) fn command(folder: &Path) -> Command {
         "PI_CODING_AGENT_SESSION_DIR",
         "GEMINI_CLI_HOME",
         "EPITOME_JOURNAL",
+        "ANTHROPIC_API_KEY",
+        "GEMINI_API_KEY",
+        "OPENAI_API_KEY",
+        "OPENROUTER_API_KEY",
     ] {
         command.env_remove(name);
     }

@@ -114,7 +114,9 @@ pub(super) fn write(
     let most = most_output(call);
     let (max_tokens, max_completion_tokens) = match server {
         ChatServer::OpenAi => (None, most),
-        ChatServer::LlamaCpp | ChatServer::Compatible => (most, None),
+        ChatServer::LlamaCpp | ChatServer::Ollama | ChatServer::LmStudio | ChatServer::Compatible => {
+            (most, None)
+        }
     };
     let schema = json_schema(call, with_form);
     let grammar = match (&call.answer_form, server) {
