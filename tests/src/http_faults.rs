@@ -5,6 +5,7 @@
 //! such as a session whose history must stay as it was, starts the same cases with [`FaultCase::start`].
 
 mod cases;
+mod session;
 mod speaker;
 
 use std::io;
@@ -14,6 +15,7 @@ use epitome_loop::{FinishReason, Message, ModelAnswer, ModelCall, ModelCallError
 use epitome_models::{AnswerMode, Bounds, ModelCheck, ModelSettings, NetworkModel};
 
 pub use cases::{FaultCase, Wanted, cases};
+pub use session::faults_in_a_session;
 pub use speaker::Speaker;
 
 use crate::loopback::Loopback;

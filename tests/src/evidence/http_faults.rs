@@ -13,7 +13,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
 use super::{EvidenceError, Places, Verdict};
-use crate::http_faults::{MOST_BYTES, PATIENCE, call, cases, judge, leaks};
+use crate::http_faults::{MOST_BYTES, PATIENCE, call, cases, faults_in_a_session, judge, leaks};
 
 /// What a call may take beyond its own limit: starting and stopping threads on a busy machine.
 const SLACK: Duration = Duration::from_millis(1_500);
@@ -29,7 +29,7 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
     let started = |source| EvidenceError::Program { program: "the runtime".to_owned(), source };
     // A worker of its own ends connections that were given up, while nobody waits for anything.
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().map_err(started)?;
-    let (mut played, mut floods) = (0_u32, 0_u32);
+    let (mut played, mut floods, mut sessions) = (0_u32, 0_u32, 0_u32);
     let mut faults = Vec::new();
     let (mut longest, mut most_growth) = (Duration::ZERO, None);
     // The first call of all sets up what every later one shares.
@@ -54,6 +54,13 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
             }
         }
         floods += u32::from(case.is_flood());
+        let begun = Instant::now();
+        found.extend(runtime.block_on(faults_in_a_session(&case)).map_err(server)?);
+        sessions += 2;
+        // Both tries of two hustles, and everything around them.
+        if begun.elapsed() > 4 * (PATIENCE + SLACK) {
+            found.push(format!("the sessions took {:?}", begun.elapsed()));
+        }
         for fault in found {
             writeln!(out, "    FAULT: {}: {fault}", case.title())?;
             faults.push(fault);
@@ -71,7 +78,8 @@ pub(super) fn run(_: &Places, out: &mut dyn Write) -> Result<Verdict, EvidenceEr
     let growth = most_growth.map_or("not known here".to_owned(), |bytes| format!("{bytes} bytes at most"));
     let line = format!(
         "{played} calls over 4 interfaces, {floods} of them answered with 50 MB, {} faults; the longest took {} ms, a call \
-         takes {growth} of memory, {} bytes of logs show nothing",
+         takes {growth} of memory, {} bytes of logs show nothing; {sessions} sessions were compacted by such models, the history \
+         of each refused one is what it was",
         faults.len(),
         longest.as_millis(),
         logged.len(),
