@@ -210,7 +210,12 @@ impl SummarizerReport {
         }
         let asked = match &self.model {
             Some(ModelReport { endpoint, name, .. }) => {
-                let name = name.as_deref().map_or("a model".to_owned(), printable);
+                // Servers of one file name it by its path.
+                let short = |name: &str| match name.rsplit_once('/') {
+                    Some((_, file)) if file.ends_with(".gguf") => printable(file),
+                    _ => printable(name),
+                };
+                let name = name.as_deref().map_or("a model".to_owned(), short);
                 format!("{name} at {}", harmless(endpoint))
             }
             None => self.kind.to_owned(),
