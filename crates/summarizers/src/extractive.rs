@@ -34,6 +34,7 @@ use self::fitting::fit;
 use self::goal::{find_goal, raise_latest};
 use self::reading::read;
 use self::selection::Candidates;
+pub(crate) use self::standing::rule_sentences;
 use self::supersession::retire_superseded;
 pub(crate) use self::users_words::users_words;
 

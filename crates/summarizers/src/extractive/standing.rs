@@ -238,6 +238,14 @@ fn refers_back(lower: &str) -> bool {
     lower.split(|character: char| !character.is_alphanumeric()).any(|word| PRONOUNS.contains(&word))
 }
 
+/// The sentences of a statement's text that show by their words that they state a rule; all of it if none does.
+pub(crate) fn rule_sentences(text: &str) -> Vec<&str> {
+    let sentences = sentences_apart(text);
+    let is_rule = |sentence: &&str| cues_in(sentence.to_ascii_lowercase().as_bytes()).any(RULE);
+    let rules: Vec<&str> = sentences.into_iter().filter(is_rule).collect();
+    if rules.is_empty() { vec![text] } else { rules }
+}
+
 /// What is left of a statement when the sentences go that hold what no longer holds: its other rules, if they
 /// stand for themselves and `heir`, which takes the statement's place, does not repeat them.
 pub(crate) fn rules_beside(

@@ -9,7 +9,7 @@ use super::supersession::retire_superseded;
 
 /// Goal and rules in the user's own words.
 pub(crate) struct UsersWords {
-    /// The first request that still holds; never empty.
+    /// The first request that still holds; never empty, and never without a word.
     pub(crate) goal: Vec<SharedText>,
     /// The rules that still hold, in order.
     pub(crate) constraints: Vec<SharedText>,
@@ -27,6 +27,7 @@ pub(crate) fn users_words(messages: &[Message], previous: Option<&SummarySection
     let users: Vec<Statement<'_>> = reading.statements.iter().filter(is_users).cloned().collect();
     let text = |statement: &Statement<'_>| SharedText::from(statement.text.as_ref());
     let mut goal: Vec<SharedText> = find_goal(&users).statements.iter().map(text).collect();
+    goal.retain(|item| item.contains(char::is_alphanumeric));
     if goal.is_empty() {
         goal.push(NO_GOAL.into());
     }

@@ -74,3 +74,6 @@ fn says_something(item: &str) -> bool {
     let bare = item.trim_matches(|mark: char| !mark.is_alphanumeric());
     !bare.is_empty() && !NOTHING.iter().any(|nothing| bare.eq_ignore_ascii_case(nothing))
 }
+
+#[cfg(test)]
+mod tests;

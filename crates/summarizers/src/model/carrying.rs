@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use epitome_loop::{Message, SharedText, SummarySections};
+use epitome_loop::{Message, SummarySections};
 
 use super::rules::SaidRules;
-use crate::extractive::users_words;
+use crate::extractive::{rule_sentences, users_words};
 
 /// What the constraints of a summary are worth, by index.
 #[derive(Default)]
@@ -24,7 +24,6 @@ pub(super) fn carry(
     previous: Option<&SummarySections>,
 ) -> Rules {
     let words = users_words(transcript, previous);
-    let said = SaidRules::of(&sections.constraints);
     let first_carried = sections.constraints.len();
     let mut rank_of = vec![0_usize; words.constraints.len()];
     for (rank, &at) in words.by_weight.iter().enumerate() {
@@ -32,22 +31,24 @@ pub(super) fn carry(
             *slot = rank;
         }
     }
+    let mut said = SaidRules::default();
+    sections.constraints.iter().for_each(|item| said.push(item));
     let mut rules = Rules { ranks: BTreeMap::new(), first_carried };
-    let mut carried: Vec<SharedText> = Vec::new();
     for (rule, &rank) in words.constraints.iter().zip(&rank_of) {
-        let place = match said.says(rule) {
-            Some(place) => place,
-            // The user may have said it more than once.
-            None => match SaidRules::of(&carried).says(rule) {
-                Some(place) => first_carried + place,
-                None => {
-                    carried.push(rule.clone());
-                    first_carried + carried.len() - 1
-                }
-            },
+        let places = rule_sentences(rule).into_iter().map(|sentence| said.says(sentence));
+        // A task may stand in front of the rule, in the same line. It is no rule, and need not be said as one.
+        let places: Vec<usize> = match places.collect::<Option<Vec<usize>>>() {
+            Some(places) => places,
+            // The user may say it again later on.
+            None => {
+                said.push(rule);
+                sections.constraints.push(rule.clone());
+                vec![said.count() - 1]
+            }
         };
-        rules.ranks.entry(place).and_modify(|known| *known = rank.min(*known)).or_insert(rank);
+        for place in places {
+            rules.ranks.entry(place).and_modify(|known| *known = rank.min(*known)).or_insert(rank);
+        }
     }
-    sections.constraints.extend(carried);
     rules
 }

@@ -13,11 +13,10 @@ const MOST_OF_A_NAME: usize = 120;
 /// How much of the parts of a message is shown. What is longer is cut in its middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
-    /// Of a tool's result, of a call's arguments, of a file and of reasoning: code points, or fewer where they take more
-    /// than one byte and there are many of them.
+    /// Of a tool's result, of a call's arguments, of a file and of reasoning: code points.
     pub(super) tool: usize,
-    /// Of what somebody says.
-    pub(super) said: usize,
+    /// Of a whole message: bytes.
+    pub(super) message: usize,
 }
 
 /// The messages of a transcript, to be written one by one.
@@ -52,24 +51,30 @@ impl<'m> Entries<'m> {
             let mut weight = Weight { said: 0, marks: 12 };
             let is_result = matches!(message, Message::ToolResult { .. });
             weigh(message.blocks(), is_result, limits, 0, &mut weight);
-            weight.said.saturating_add(weight.marks)
+            weight.said.saturating_add(weight.marks).min(limits.message)
         });
         sizes.fold(0, usize::saturating_add)
     }
 
-    /// Appends one message. Says whether any of it was cut.
-    pub(super) fn push(&self, out: &mut String, at: usize, limits: Limits) -> bool {
-        let Some(message) = self.messages.get(at) else { return false };
+    /// Appends one message within its bytes.
+    pub(super) fn push(&self, out: &mut String, at: usize, limits: Limits) {
+        let start = out.len();
+        self.push_all(out, at, limits);
+        cut_to(out, start, limits.message);
+    }
+
+    fn push_all(&self, out: &mut String, at: usize, limits: Limits) {
+        let Some(message) = self.messages.get(at) else { return };
         let notes: Vec<_> = self.pairing.notes(at, self.messages, &()).collect();
         let tool_of = |block: usize| {
             let found = notes.binary_search_by_key(&block, |(at, _)| *at).ok();
             let note = found.and_then(|at| notes.get(at));
             note.and_then(|(_, note)| note.tool.as_deref()).unwrap_or("unknown")
         };
-        let mut entry = Entry { out, limits, is_cut: false };
+        let mut entry = Entry { out, limits };
         if let Message::ToolResult { blocks, is_error, .. } = message {
             entry.push_result(tool_of(0), blocks, *is_error);
-            return entry.is_cut;
+            return;
         }
         let speaker = match message.role() {
             Role::User => "<user>\n",
@@ -93,15 +98,52 @@ impl<'m> Entries<'m> {
                 _ => entry.push_block(block),
             }
         }
-        entry.is_cut
     }
+}
+
+/// Cuts the middle out of a message that takes more than `most` bytes from `start` on, between lines where it can be.
+/// Marks stand in lines of their own, so none is cut.
+fn cut_to(text: &mut String, start: usize, most: usize) {
+    let Some(written) = text.get(start..).filter(|written| written.len() > most) else { return };
+    let most = most.saturating_sub(LEFT_OUT_MARK);
+    let head = written.get(..written.floor_char_boundary(most - most / 3)).unwrap_or_default();
+    let head_end = line_end(head).unwrap_or(head.len());
+    let head = head.get(..head_end).unwrap_or_default();
+    // A reference is not cut: what is left of it would be read as text.
+    let head = match head.rfind('&') {
+        Some(at)
+            if !head.get(at..).is_some_and(|reference| reference.contains(';')) && at + 10 > head.len() =>
+        {
+            head.get(..at).unwrap_or_default()
+        }
+        _ => head,
+    };
+    let rest = written.get(head.len()..).unwrap_or_default();
+    let tail = rest.get(rest.ceil_char_boundary(rest.len().saturating_sub(most / 3))..).unwrap_or_default();
+    let tail = match tail.find('\n') {
+        Some(at) if at < tail.len() / 2 => tail.get(at + 1..).unwrap_or_default(),
+        _ => tail,
+    };
+    let left_out = rest.len() - tail.len();
+    let break_before = if head.is_empty() || head.ends_with('\n') { "" } else { "\n" };
+    let shorter = format!("{head}{break_before}<left-out bytes {left_out}>\n{tail}");
+    text.truncate(start);
+    text.push_str(&shorter);
+}
+
+/// Bytes that the mark of what is left out takes at most.
+const LEFT_OUT_MARK: usize = 41;
+
+/// The end of the last line in the second half of a text.
+fn line_end(text: &str) -> Option<usize> {
+    text.rfind('\n').map(|at| at + 1).filter(|end| *end > text.len() / 2)
 }
 
 fn weigh(blocks: &[Block], is_result: bool, limits: Limits, depth: usize, weight: &mut Weight) {
     for block in blocks {
         let (bytes, limit) = match block {
             Block::Text { text } | Block::Refusal { text } => {
-                (text.len(), if is_result { limits.tool } else { limits.said })
+                (text.len(), if is_result { limits.tool } else { limits.message })
             }
             Block::Thinking(thinking) => (thinking.thinking.len(), limits.tool),
             Block::Document(document) => (document.text.len(), limits.tool),
@@ -123,16 +165,15 @@ fn weigh(blocks: &[Block], is_result: bool, limits: Limits, depth: usize, weight
 struct Entry<'o> {
     out: &'o mut String,
     limits: Limits,
-    is_cut: bool,
 }
 
 impl Entry<'_> {
     fn push_block(&mut self, block: &Block) {
         match block {
-            Block::Text { text } => self.push_text(text, self.limits.said),
+            Block::Text { text } => self.push_text(text, self.limits.message),
             Block::Refusal { text } => {
                 self.out.push_str("<refusal>\n");
-                self.push_text(text, self.limits.said);
+                self.push_text(text, self.limits.message);
             }
             Block::Thinking(thinking) if !thinking.thinking.is_empty() => {
                 self.out.push_str("<thought>\n");
@@ -188,7 +229,6 @@ impl Entry<'_> {
         match halves(text, most) {
             None => push_defused(self.out, text),
             Some((head, left_out, tail)) => {
-                self.is_cut = true;
                 push_defused(self.out, head);
                 let _ = write!(self.out, "\n<left-out bytes {left_out}>\n");
                 push_defused(self.out, tail);
@@ -230,11 +270,25 @@ mod tests {
     }
 
     #[test]
+    fn a_long_message_is_cut_between_lines() {
+        let mut text = String::from("before\n");
+        let lines: String = (10..60).map(|line| format!("<call a{line}>\n")).collect();
+        text.push_str(&lines);
+        cut_to(&mut text, 7, 200);
+        assert!(text.len() <= 207, "{text}");
+        assert!(text.starts_with("before\n<call a10>\n") && text.ends_with("\n<call a59>\n"), "{text}");
+        assert!(text.lines().all(|line| line == "before" || line.starts_with('<') && line.ends_with('>')));
+        let mut one = "&lt;".repeat(100);
+        cut_to(&mut one, 0, 100);
+        assert!(one.starts_with("&lt;&lt;") && one.contains(";\n<left-out bytes 3"), "{one}");
+    }
+
+    #[test]
     fn names_form_no_marks() {
         let call = epitome_loop::ToolUse::new("1", "a>\n<user> b", None, None);
         let messages = [Message::Assistant { blocks: [Block::ToolUse(call)].into(), usage: None }];
         let mut out = String::new();
-        Entries::of(&messages).push(&mut out, 0, Limits { tool: 9, said: 9 });
+        Entries::of(&messages).push(&mut out, 0, Limits { tool: 9, message: 99 });
         assert_eq!(out, "<assistant>\n<call a&gt;_&lt;user&gt;_b>\n");
     }
 }

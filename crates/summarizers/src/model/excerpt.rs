@@ -38,7 +38,7 @@ pub(super) struct Room<'r> {
 
 /// Writes the messages within the room; `None` if not even a few fit.
 pub(super) fn excerpt(entries: &Entries<'_>, room: &Room<'_>) -> Option<String> {
-    let mut high = entries.about_bytes(Limits { tool: TOOL_STEPS[0], said: usize::MAX }).min(MOST_BYTES);
+    let mut high = entries.about_bytes(Limits { tool: TOOL_STEPS[0], message: usize::MAX }).min(MOST_BYTES);
     // References for `<` and `&` make it longer.
     high = high.saturating_add(high / 2).saturating_add(64);
     let room_bytes = usize::try_from(room.tokens).unwrap_or(MOST_BYTES).min(MOST_BYTES);
@@ -91,21 +91,22 @@ struct Draft {
 impl Draft {
     /// About so many bytes.
     fn of(entries: &Entries<'_>, bytes: usize, room: &Room<'_>) -> Self {
-        for tool in TOOL_STEPS {
-            let limits = Limits { tool, said: usize::MAX };
-            if entries.about_bytes(limits) <= bytes {
-                let mut text = String::new();
-                for at in 0..entries.count() {
-                    entries.push(&mut text, at, limits);
+        // One message may take a quarter of the room, so that a few always fit.
+        let part = (bytes / 4).max(LONGEST_AT_LEAST.min(bytes / 2));
+        for message in [usize::MAX, part] {
+            for tool in TOOL_STEPS {
+                let limits = Limits { tool, message };
+                if entries.about_bytes(limits) <= bytes {
+                    let mut text = String::new();
+                    (0..entries.count()).for_each(|at| entries.push(&mut text, at, limits));
+                    let is_whole = tool == TOOL_STEPS[0] && message == usize::MAX;
+                    return Self { text, is_whole, gap: None };
                 }
-                return Self { text, is_whole: tool == TOOL_STEPS[0], gap: None };
             }
         }
-        // One message may take a quarter of the room, so that a few always fit.
-        let tool = TOOL_STEPS[TOOL_STEPS.len() - 1];
-        let limits = Limits { tool, said: (bytes / 4).max(LONGEST_AT_LEAST) };
+        let tool = TOOL_STEPS[TOOL_STEPS.len() - 1].min(part);
         let shown = bytes - bytes / 100 * usize::try_from(digest_share(room.tokens)).unwrap_or(0);
-        sampled(entries, shown, limits)
+        sampled(entries, shown, Limits { tool, message: part })
     }
 
     /// Puts the digest of what is left out in its place.

@@ -89,8 +89,11 @@ pub(super) fn grammar(budget: TokenCount) -> String {
             if section.is_required() { format!("item{further}") } else { format!("(item{further})?") };
         let _ = writeln!(grammar, "{rule} ::= \"<{tag}>\" {items} \"</{tag}>\"");
     }
-    let _ = writeln!(grammar, "item ::= \"- \" mark? word char{{0,{}}}", longest - 2);
+    let _ = writeln!(grammar, "item ::= \"- \" mark{{0,3}} word char{{0,{}}}", longest - 4);
     // An item begins with a word, a number or a name, so that none is blank or a mark alone.
     grammar.push_str(WORDS_AND_CHARACTERS);
     grammar
 }
+
+#[cfg(test)]
+mod tests;

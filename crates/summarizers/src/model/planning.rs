@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use epitome_loop::{SummarizerError, TextEstimator, TokenCount};
+use epitome_loop::{SummaryRequest, TextEstimator, TokenCount};
 
 use super::settings::ModelSummarizerSettings;
 
@@ -39,26 +39,23 @@ impl Judge {
     }
 }
 
-/// Plans the answer first and the question with what is left.
+/// Plans the answer first and the question with what is left; `None` when there is no room for an answer.
 ///
-/// The answer takes at most half of the window, and of a short answer reasoning takes at most half; the summary is asked
-/// for in what is left.
+/// `frame` is what prompt and blocks take without what they hold. The answer takes at most half of what they leave of the
+/// window, and of a short answer reasoning takes at most half; the summary is asked for in the rest.
 pub(super) fn plan_answer(
     settings: &ModelSummarizerSettings,
-    max_tokens: TokenCount,
-    max_bytes: Option<usize>,
+    request: &SummaryRequest,
+    frame: u64,
     judge: &Judge,
-) -> Result<AnswerPlan, SummarizerError> {
+) -> Option<AnswerPlan> {
     let limits = settings.limits;
     let known = |count: TokenCount| Some(count.get()).filter(|&count| count > 0);
     let window = known(limits.window);
-    let too_small = || SummarizerError::WindowTooSmall {
-        window: if window.is_some() { limits.window } else { limits.max_input },
-    };
     let most = [
         known(limits.max_output),
         settings.sampling.max_tokens.and_then(known),
-        window.map(|window| window / 2),
+        window.map(|window| window.saturating_sub(frame) / 2),
     ];
     let most = most.into_iter().flatten().min().unwrap_or(u64::MAX);
     let reasoning = settings.reasoning.get().min(most / 2);
@@ -67,7 +64,7 @@ pub(super) fn plan_answer(
         let answer = form.answer_tokens(summary);
         answer.saturating_add(answer / 3)
     };
-    let wanted = max_tokens.get().max(1);
+    let wanted = request.max_tokens.get().max(1);
     let room = most - reasoning;
     let budget = if with_a_third(wanted) <= room {
         wanted
@@ -78,7 +75,7 @@ pub(super) fn plan_answer(
         scaled.saturating_sub(form.answer_tokens(scaled) - scaled)
     };
     if budget < LEAST_SUMMARY.min(wanted) {
-        return Err(too_small());
+        return None;
     }
     let most_output = with_a_third(budget).saturating_add(reasoning).min(most);
     let from_window = window.map(|window| window.saturating_sub(most_output));
@@ -86,12 +83,10 @@ pub(super) fn plan_answer(
     // Estimates by another model's tokenizer are off by more.
     let margin = if judge.is_own { raw / 32 } else { raw / 10 };
     let input = raw.saturating_sub(margin).saturating_sub(CHAT_FRAME);
-    if input == 0 {
-        return Err(too_small());
-    }
     let characters = budget.saturating_mul(CHARACTERS_PER_TOKEN);
-    let most_bytes = max_bytes.map_or(u64::MAX, |bytes| u64::try_from(bytes / 10 * 9).unwrap_or(u64::MAX));
-    Ok(AnswerPlan {
+    let most_bytes =
+        request.max_bytes.map_or(u64::MAX, |bytes| u64::try_from(bytes / 10 * 9).unwrap_or(u64::MAX));
+    Some(AnswerPlan {
         budget: TokenCount(budget),
         most_characters: characters.min(most_bytes),
         most_output: TokenCount(most_output),

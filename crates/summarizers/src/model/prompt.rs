@@ -95,3 +95,50 @@ pub(super) fn system_prompt(
     }
     prompt
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::forms::grammar;
+    use crate::model::framing::{digest, user_message};
+
+    /// Everything that a model is told, for fixed values.
+    fn everything() -> String {
+        let mut all = String::new();
+        for form in [SummaryForm::Xml, SummaryForm::JsonSchema, SummaryForm::Gbnf] {
+            all += &system_prompt(MODEL_PROMPT, form, TokenCount(1000), 3000, Some("C."));
+            all += &format!("{:?}", form.answer_tokens(1000));
+        }
+        if let Some(epitome_loop::AnswerForm::JsonSchema { schema, .. }) =
+            SummaryForm::JsonSchema.answer_form(TokenCount(1000))
+        {
+            all += schema.as_str();
+        }
+        all += &grammar(TokenCount(1000));
+        all += &user_message(Some("goal:\n- a\n"), "<user>\nb\n", Some(&"c".into()));
+        all
+    }
+
+    /// When this fails, the wording has changed: give it a new revision and the new digest.
+    #[test]
+    fn a_revision_is_one_wording() {
+        assert_eq!(
+            (MODEL_PROMPT_REVISION, format!("{:016x}", digest(everything().as_bytes()))),
+            ("five-sections.v1", "77c65c4c1787ac6c".to_owned())
+        );
+    }
+
+    #[test]
+    fn the_contract_holds_whatever_the_author_says() {
+        let prompt = system_prompt("Do as you like.", SummaryForm::Xml, TokenCount(700), 2100, None);
+        for told in
+            ["are data", "user's own words", "approved once", "ledger of what remains", "700 tokens", "&amp;"]
+        {
+            assert!(prompt.contains(told), "{told}");
+        }
+        assert!(!prompt.contains("second try"));
+        let again =
+            system_prompt("a", SummaryForm::JsonSchema, TokenCount(7), 21, Some("It held no summary."));
+        assert!(again.ends_with("This is the second try. It held no summary.\n"));
+    }
+}

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use epitome_loop::{Message, ModelCall, SummarizerError, SummaryRequest, SummarySections, TokenCount};
+use epitome_loop::{
+    ContextLimits, Message, ModelCall, SummarizerError, SummaryRequest, SummarySections, TokenCount,
+};
 
 use super::entries::Entries;
 use super::excerpt::{Room, excerpt};
@@ -11,6 +13,9 @@ use super::planning::{Judge, plan_answer};
 use super::prompt::system_prompt;
 use super::settings::ModelSummarizerSettings;
 use crate::Extractive;
+
+/// Tokens by which parts that are sized one by one may take more together.
+const SEAMS: u64 = 16;
 
 /// Writes the request.
 pub(super) fn write(
@@ -21,22 +26,22 @@ pub(super) fn write(
         estimator: Arc::clone(settings.estimator.as_ref().unwrap_or(&request.estimator)),
         is_own: settings.estimator.is_some(),
     };
-    let plan = plan_answer(settings, request.max_tokens, request.max_bytes, &judge)?;
-    let too_small = SummarizerError::WindowTooSmall {
-        window: if settings.limits.window == TokenCount::ZERO {
-            settings.limits.max_input
-        } else {
-            settings.limits.window
-        },
-    };
-    let system =
-        system_prompt(&settings.prompt, settings.form, plan.budget, plan.most_characters, request.correction);
+    let too_small = SummarizerError::WindowTooSmall { window: known_window(settings.limits) };
     let instructions = request.instructions.as_ref().filter(|text| !text.trim().is_empty());
-    let frame = judge.tokens(&system).saturating_add(judge.tokens(&user_message(None, "", instructions)));
-    let room = plan.input.get().checked_sub(frame).ok_or(too_small)?;
+    let prompt_of = |budget, most_characters| {
+        system_prompt(&settings.prompt, settings.form, budget, most_characters, request.correction)
+    };
+    let frame_of = |system: &str| {
+        let empty = user_message(request.previous.as_ref().map(|_| ""), "", instructions);
+        judge.tokens(system).saturating_add(judge.tokens(&empty)).saturating_add(SEAMS)
+    };
+    // The prompt's length hangs on the budget by a few digits alone.
+    let about = frame_of(&prompt_of(request.max_tokens, request.max_tokens.get()));
+    let plan = plan_answer(settings, request, about, &judge).ok_or(too_small)?;
+    let system = prompt_of(plan.budget, plan.most_characters);
+    let room = plan.input.get().checked_sub(frame_of(&system)).ok_or(too_small)?;
     let previous = request.previous.as_ref().map(|previous| previous_lines(previous, room / 2, &judge));
     let previous = previous.as_deref().filter(|lines| !lines.is_empty());
-    // What the blocks' tags take was counted with the frame, or is a few tokens that the margin holds.
     let taken = previous.map_or(0, |lines| judge.tokens(lines));
     let room = Room { tokens: room.saturating_sub(taken), judge: &judge, instructions };
     let transcript = excerpt(&Entries::of(&request.transcript), &room).ok_or(too_small)?;
@@ -52,6 +57,10 @@ pub(super) fn write(
         sampling: settings.sampling.clone(),
         answer_form: settings.form.answer_form(plan.budget),
     })
+}
+
+fn known_window(limits: ContextLimits) -> TokenCount {
+    if limits.window == TokenCount::ZERO { limits.max_input } else { limits.window }
 }
 
 /// The previous summary as lines, cut by rules where it takes more than its part of the room.

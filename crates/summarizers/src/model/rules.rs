@@ -3,29 +3,56 @@
 //! A rule that is missed is lost; one that is said twice costs a line. So a rule counts as said only when its words stand
 //! together, in their order, in one item, and nothing beside them in the same sentence takes them back.
 
-use epitome_loop::SharedText;
-
-/// The words of a text, sentence by sentence.
-#[derive(Debug, PartialEq, Eq)]
-struct Words(Vec<Vec<String>>);
+use std::collections::HashMap;
 
 /// The items of a summary's constraints, ready to be compared with.
-pub(super) struct SaidRules(Vec<Vec<Vec<String>>>);
+#[derive(Default)]
+pub(super) struct SaidRules {
+    /// The words of each sentence, and the item that it stands in.
+    sentences: Vec<(usize, Vec<String>)>,
+    /// The sentences that hold a word, in order.
+    holding: HashMap<String, Vec<usize>>,
+    items: usize,
+}
 
 impl SaidRules {
-    pub(super) fn of(items: &[SharedText]) -> Self {
-        Self(items.iter().map(|item| Words::of(item).0).collect())
+    /// Adds an item behind the ones before it.
+    pub(super) fn push(&mut self, item: &str) {
+        for words in sentences_of(item) {
+            let at = self.sentences.len();
+            for word in &words {
+                let holding = self.holding.entry(word.clone()).or_default();
+                if holding.last() != Some(&at) {
+                    holding.push(at);
+                }
+            }
+            self.sentences.push((self.items, words));
+        }
+        self.items += 1;
     }
 
-    /// The first item that says the rule, or all of its sentences in several items: then that of the first sentence.
+    /// How many items there are.
+    pub(super) fn count(&self) -> usize {
+        self.items
+    }
+
+    /// The item that says the sentence of a rule; of a text with several sentences, the item that says the first when all
+    /// are said.
     pub(super) fn says(&self, rule: &str) -> Option<usize> {
-        let sentences = Words::of(rule).0;
         let mut first = None;
-        for sentence in &sentences {
-            let found = self.0.iter().position(|item| item.iter().any(|other| holds(other, sentence)))?;
+        for wanted in sentences_of(rule) {
+            let found = self.find(&wanted)?;
             first.get_or_insert(found);
         }
         first
+    }
+
+    fn find(&self, wanted: &[String]) -> Option<usize> {
+        // The word that the fewest sentences hold leads to few of them.
+        let holding = wanted.iter().map(|word| self.holding.get(word).map_or(&[][..], Vec::as_slice));
+        let candidates = holding.min_by_key(|sentences| sentences.len())?;
+        let mut found = candidates.iter().filter_map(|&at| self.sentences.get(at));
+        found.find(|(_, sentence)| holds(sentence, wanted)).map(|(item, _)| *item)
     }
 }
 
@@ -79,30 +106,37 @@ fn turns(word: &str) -> bool {
     TURNING.contains(&word) || word.ends_with("n't")
 }
 
-impl Words {
-    fn of(text: &str) -> Self {
-        let text = plain(text);
-        let mut sentences = vec![Vec::new()];
-        for token in text.split_whitespace() {
-            let word = token.trim_matches(is_edge);
-            let word = match word.strip_prefix('*').and_then(|inner| inner.strip_suffix('*')) {
-                Some(inner) => inner.trim_matches('*').trim_matches(is_edge),
-                None => word.trim_start_matches("**").trim_end_matches("**").trim_matches(is_edge),
-            };
-            let is_dash = word.chars().all(|character| matches!(character, '-' | '\u{2013}' | '\u{2014}'));
-            if !is_dash
-                && !is_filler(word)
-                && let Some(sentence) = sentences.last_mut()
-            {
-                sentence.push(word.to_owned());
-            }
-            if token.ends_with(['.', '!', '?', ';', '。', '！', '？', '；']) {
-                sentences.push(Vec::new());
-            }
+/// The words of a text, sentence by sentence.
+fn sentences_of(text: &str) -> Vec<Vec<String>> {
+    let text = plain(text);
+    let mut sentences = vec![Vec::new()];
+    for token in text.split_whitespace() {
+        let word = bare(token);
+        let is_dash = word.chars().all(|character| matches!(character, '-' | '\u{2013}' | '\u{2014}'));
+        if !is_dash
+            && !is_filler(word)
+            && let Some(sentence) = sentences.last_mut()
+        {
+            sentence.push(word.to_owned());
         }
-        sentences.retain(|sentence| !sentence.is_empty());
-        Self(sentences)
+        let end = token.trim_end_matches(['"', '\'', ')', '*', '`']);
+        if end.ends_with(['.', '!', '?', ';', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{ff1b}']) {
+            sentences.push(Vec::new());
+        }
     }
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+/// A word without the punctuation and the emphasis around it.
+fn bare(token: &str) -> &str {
+    let word = token.trim_matches(is_edge);
+    let word = word.trim_start_matches("**").trim_end_matches("**");
+    let word = match word.strip_prefix('*').and_then(|inner| inner.strip_suffix('*')) {
+        Some(inner) if inner.contains(char::is_alphanumeric) => inner,
+        _ => word,
+    };
+    word.trim_matches(is_edge)
 }
 
 /// Lower case, straight quotes, no references, no soft characters.
@@ -169,8 +203,14 @@ fn is_filler(word: &str) -> bool {
 mod tests {
     use super::*;
 
+    fn said(items: &[&str]) -> SaidRules {
+        let mut said = SaidRules::default();
+        items.iter().for_each(|item| said.push(item));
+        said
+    }
+
     fn says(item: &str, rule: &str) -> bool {
-        SaidRules::of(&[item.into()]).says(rule).is_some()
+        said(&[item]).says(rule).is_some()
     }
 
     #[test]
@@ -186,7 +226,7 @@ mod tests {
         ] {
             assert!(says(item, rule), "{item} | {rule}");
         }
-        let two = SaidRules::of(&["never push".into(), "use tabs".into()]);
+        let two = said(&["never push", "use tabs"]);
         assert_eq!(two.says("Use tabs. Never push!"), Some(1));
         assert_eq!(two.says("Use tabs. Never pull!"), None);
     }

@@ -5,6 +5,10 @@
 mod extractive_laws;
 mod extractive_rules;
 mod extractive_standing;
+mod model_laws;
+mod model_question;
+mod model_scene;
+mod model_summary;
 mod structured_laws;
 mod structured_pass;
 mod structured_scene;
