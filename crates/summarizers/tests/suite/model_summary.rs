@@ -144,7 +144,8 @@ fn over_its_budget_a_summary_loses_details_before_rules() {
 fn when_not_all_rules_fit_the_weightiest_and_newest_stay() {
     let mut messages: Vec<Message> =
         (0..60).map(|n| Message::user(format!("Never edit the file src/part{n}.rs in here."))).collect();
-    messages.push(Message::user("For the whole session: never push to main, under no circumstances."));
+    // A rule for good weighs more than any single prohibition, however old it is.
+    messages.insert(0, Message::user("From now on always use pnpm."));
     let asked = SummaryRequest { max_tokens: TokenCount(200), ..request(messages) };
     let mut said = sections("Port it", &["A constraint of the model"], &["read it", "wrote it"]);
     said.open_items.push("test it".into());
