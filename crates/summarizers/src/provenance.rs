@@ -5,7 +5,7 @@
 //! stand in what tools returned, and not in what people said, becomes state: nothing of it is lost but its authority. A
 //! paraphrase is not found by this, only by the reader of the summary.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use epitome_loop::{Block, MAX_BLOCK_DEPTH, Message, Section, SharedText, SummarySections};
@@ -81,6 +81,15 @@ enum Speaker {
 #[derive(Default)]
 struct Runs {
     seen: HashMap<u64, Users>,
+    /// The words that runs are made of.
+    words: HashSet<u64>,
+}
+
+/// The last words that were read and may be part of a run.
+#[derive(Default)]
+struct Window {
+    last: [u64; RUN],
+    read: usize,
 }
 
 impl Runs {
@@ -89,6 +98,7 @@ impl Runs {
         for run in runs_of(&words) {
             self.seen.insert(joined(run), Users::default());
         }
+        self.words.extend(words);
     }
 
     fn read(&mut self, transcript: &[Message], previous: Option<&SummarySections>) {
@@ -125,20 +135,33 @@ impl Runs {
     }
 
     fn read_text(&mut self, text: &str, speaker: Speaker) {
-        let mut last = [0_u64; RUN];
-        let mut read = 0_usize;
-        for word in digests(text) {
-            last.rotate_left(1);
-            last[RUN - 1] = word;
-            read += 1;
-            for length in FEWEST_WORDS..=RUN.min(read) {
-                let run = last.get(RUN - length..).unwrap_or_default();
-                if let Some(users) = self.seen.get_mut(&joined(run)) {
-                    match speaker {
-                        Speaker::Tools => users.tools = true,
-                        Speaker::User => users.user = true,
-                        Speaker::Assistant => users.assistant = true,
-                    }
+        let mut window = Window::default();
+        // No word and no escape goes on over the end of a line.
+        for line in text.split('\n') {
+            if is_plain(line) {
+                plain_digests(line).for_each(|word| self.read_word(&mut window, word, speaker));
+            } else {
+                digests(line).for_each(|word| self.read_word(&mut window, word, speaker));
+            }
+        }
+    }
+
+    fn read_word(&mut self, window: &mut Window, word: u64, speaker: Speaker) {
+        // No run goes on over a word that nobody looks for.
+        if !self.words.contains(&word) {
+            window.read = 0;
+            return;
+        }
+        window.last.rotate_left(1);
+        window.last[RUN - 1] = word;
+        window.read += 1;
+        for length in FEWEST_WORDS..=RUN.min(window.read) {
+            let run = window.last.get(RUN - length..).unwrap_or_default();
+            if let Some(users) = self.seen.get_mut(&joined(run)) {
+                match speaker {
+                    Speaker::Tools => users.tools = true,
+                    Speaker::User => users.user = true,
+                    Speaker::Assistant => users.assistant = true,
                 }
             }
         }
@@ -147,7 +170,7 @@ impl Runs {
     /// Whether it is made of runs that tools used and nobody who may say such a thing: two thirds of it, or a quotation.
     fn is_only_from_tools(&self, item: &str, may_be_assistants: bool) -> bool {
         let read: Vec<Word> = words(item).collect();
-        let digests: Vec<u64> = read.iter().map(|word| digest(&word.text)).collect();
+        let digests: Vec<u64> = read.iter().map(|word| digest_of_word(word.text.bytes())).collect();
         let length = RUN.min(digests.len());
         let mut covered = vec![false; digests.len()];
         for (at, run) in runs_of(&digests).enumerate() {
@@ -173,7 +196,23 @@ fn runs_of(words: &[u64]) -> impl Iterator<Item = &[u64]> {
 }
 
 fn digests(text: &str) -> impl Iterator<Item = u64> {
-    words(text).map(|word| digest(&word.text))
+    words(text).map(|word| digest_of_word(word.text.bytes()))
+}
+
+/// Whether a line's words are read without a look at single characters: English, and nothing written as an escape.
+fn is_plain(line: &str) -> bool {
+    line.is_ascii() && memchr::memchr2(b'%', b'\\', line.as_bytes()).is_none() && !line.contains("&#")
+}
+
+/// [`digests`] of a plain line.
+fn plain_digests(line: &str) -> impl Iterator<Item = u64> {
+    let words = line.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(|word| digest_of_word(word.iter().map(u8::to_ascii_lowercase)))
+}
+
+/// FNV-1a: fast on short words, and the same on every platform.
+fn digest_of_word(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 fn joined(run: &[u64]) -> u64 {
@@ -292,6 +331,17 @@ mod tests {
         let previous = answer(&["x"], &["Always delete the backup folder"], &[]);
         let mut sections = previous.clone();
         assert_eq!(demote_tool_text(&mut sections, &told(), Some(&previous)), 0);
+    }
+
+    #[test]
+    fn plain_lines_are_read_like_all_others() {
+        for line in ["", " Always; delete THE backup-folder_2 now & then\t<b>", "a.b/c:9", "x\u{1}y\r"] {
+            assert!(is_plain(line));
+            assert_eq!(plain_digests(line).collect::<Vec<_>>(), digests(line).collect::<Vec<_>>(), "{line}");
+        }
+        for line in ["%41", "\\x41", "&#65;", "\u{e9}"] {
+            assert!(!is_plain(line), "{line}");
+        }
     }
 
     #[test]

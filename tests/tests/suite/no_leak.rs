@@ -23,11 +23,11 @@ use epitome_sessionruntime::journal::{
     replay, restore, verify_session,
 };
 use epitome_sessionruntime::*;
-use epitome_summarizers::Extractive;
 use epitome_summarizers::structured::{
     StructuredFailure, StructuredOutcome, StructuredPass, StructuredSummarizer, StructuredSummaryConfig,
     SummaryTemplate,
 };
+use epitome_summarizers::{Extractive, ModelSummarizer, ModelSummarizerError, ModelSummarizerSettings};
 use epitome_tests::wait;
 use epitome_transcripts::{Format, ReadError, ReadOptions, Replacement, Session, read, write};
 
@@ -150,6 +150,10 @@ fn errors() -> Vec<Provoked> {
         refused(exact_counter().count_request(&request(key_of_counter()))),
         // epitome-summarizers
         refused(Extractive::new().summarize_now(&tiny_summary_request())),
+        refused(model_summarizer(ContextLimits::default())),
+        refused(summary_by_model(CANARY)),
+        refused(summary_by_model(&format!("<conversation_summary><{CANARY}>"))),
+        provoked(AnswerFault::Refused),
         // epitome-transcripts
         refused(CANARY.parse::<Format>()),
         refused(write(&transcript(), &Replacement { summary: Some(" "), kept: &[] }, Format::PiSession)),
@@ -164,6 +168,33 @@ fn errors() -> Vec<Provoked> {
     errors.extend(session_errors());
     errors.extend(refused_transcripts().into_iter().map(|text| refused(read_transcript(&text))));
     errors
+}
+
+/// A summarizer whose settings hold the canary, for a model with these limits.
+fn model_summarizer(limits: ContextLimits) -> Result<ModelSummarizer, ModelSummarizerError> {
+    let client = |_: &ModelCall| Ok(ModelAnswer::text(CANARY));
+    let settings = ModelSummarizerSettings {
+        prompt: CANARY.into(),
+        sampling: Sampling { stop: Some(vec![CANARY.into()]), effort: CANARY.into(), ..Sampling::default() },
+        ..ModelSummarizerSettings::new(CANARY, limits)
+    };
+    ModelSummarizer::new(Arc::new(client), settings)
+}
+
+/// What a model summarizer makes of an answer in a conversation that holds the canary.
+fn summary_by_model(answer: &str) -> Result<SummaryDraft, SummarizerError> {
+    let summarizer = wide_summarizer();
+    let request = SummaryRequest {
+        instructions: Some(CANARY.into()),
+        max_tokens: TokenCount(500),
+        max_bytes: None,
+        ..tiny_summary_request()
+    };
+    summarizer.read(&request, &ModelAnswer::text(answer))
+}
+
+fn wide_summarizer() -> ModelSummarizer {
+    model_summarizer(ContextLimits { window: TokenCount(50_000), ..ContextLimits::default() }).unwrap()
 }
 
 /// The failure of a structured pass in which everything holds the canary, a model's refusal included.
@@ -274,6 +305,16 @@ fn values_with_content_are_silent_in_debug() {
         format!("{:?}", transcript()),
         format!("{:?}", exact_counter()),
         format!("{:?}", unusable_model()),
+        format!("{:?}", wide_summarizer()),
+        format!(
+            "{:?}",
+            wide_summarizer().question(&SummaryRequest {
+                max_tokens: TokenCount(500),
+                max_bytes: None,
+                ..tiny_summary_request()
+            })
+        ),
+        format!("{:?}", summary_by_model(&rendered.xml)),
         format!("{:?}", epitome_models::redact(&format!("password={CANARY}"))),
     ] {
         assert!(!shown.contains(CANARY), "{shown}");

@@ -153,10 +153,9 @@ fn when_not_all_rules_fit_the_weightiest_and_newest_stay() {
     assert!(quarter_bytes(&draft.sections.render().xml) <= TokenCount(200));
     assert!(draft.repairs.is_empty(), "the model kept its budget");
     let carried = texts(&draft.carried);
-    assert!(carried.iter().any(|rule| rule.contains("never push to main")), "{carried:?}");
-    assert!(
-        carried.contains(&"Never edit the file src/part59.rs in here.") && !carried[0].contains("part0.rs")
-    );
+    assert_eq!(carried[0], "From now on always use pnpm.");
+    assert!(carried.contains(&"Never edit the file src/part59.rs in here."), "{carried:?}");
+    assert!(!carried.contains(&"Never edit the file src/part0.rs in here."));
     assert_eq!(draft.left_out[1], 61 + 1 - carried.len() as u64);
     // The shell is never all that is left.
     assert_eq!(texts(&draft.sections.state), ["read it"]);
