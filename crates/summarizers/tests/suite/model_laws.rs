@@ -182,7 +182,7 @@ proptest! {
             prop_assert!(is_ours(tag), "{}", tag);
         }
         for (at, _) in inside.match_indices('<') {
-            prop_assert!(at == 0 || inside[..at].ends_with('\n'));
+            prop_assert!(at == 0 || inside.split_at(at).0.ends_with('\n'));
         }
         prop_assert!(!user.contains(is_suspicious));
         prop_assert!(!user.contains("[/INST]"));

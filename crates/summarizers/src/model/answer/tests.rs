@@ -31,7 +31,7 @@ fn each_fault_has_its_name() {
     for (finish, blocks, outcome) in [
         (Stop, vec![text(RIGHT)], Ok(vec![])),
         (Stop, vec![thought(), text(RIGHT)], Ok(vec![])),
-        (Stop, vec![text(&RIGHT[..40]), text(&RIGHT[40..])], Ok(vec![])),
+        (Stop, vec![text(RIGHT.split_at(40).0), text(RIGHT.split_at(40).1)], Ok(vec![])),
         (Stop, vec![text(RIGHT), refusal()], Ok(vec![])),
         (Length, vec![text(RIGHT)], Err(AnswerFault::CutOff)),
         (Length, vec![thought()], Err(AnswerFault::CutOff)),
@@ -52,7 +52,7 @@ fn each_fault_has_its_name() {
         (Stop, vec![text(MARKDOWN)], Ok(vec!["missing_sections", "markdown"])),
         // Where Markdown ends nobody says.
         (Unknown, vec![text(MARKDOWN)], invalid(InvalidSummaryReason::XmlSyntax)),
-        (Unknown, vec![text(&RIGHT[..RIGHT.len() - 30])], invalid(InvalidSummaryReason::XmlSyntax)),
+        (Unknown, vec![text(RIGHT.split_at(RIGHT.len() - 30).0)], invalid(InvalidSummaryReason::XmlSyntax)),
         (Stop, vec![text("I cannot help.")], invalid(InvalidSummaryReason::XmlRoot)),
     ] {
         assert_eq!(answer(finish, &blocks), outcome, "{finish:?}");

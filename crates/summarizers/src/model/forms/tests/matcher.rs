@@ -55,10 +55,10 @@ impl Grammar {
     fn ends(&self, part: &Part, text: &str, at: usize) -> BTreeSet<usize> {
         match part {
             Part::Literal(literal) => {
-                text[at..].starts_with(literal).then_some(at + literal.len()).into_iter().collect()
+                text.split_at(at).1.starts_with(literal).then_some(at + literal.len()).into_iter().collect()
             }
             Part::Class { negated, ranges } => {
-                let next = text[at..].chars().next();
+                let next = text.split_at(at).1.chars().next();
                 let is_in = |next: char| ranges.iter().any(|(first, last)| (*first..=*last).contains(&next));
                 let next = next.filter(|next| is_in(*next) != *negated);
                 next.map(|next| at + next.len_utf8()).into_iter().collect()
