@@ -1,4 +1,4 @@
-//! The extractive summarizer, from the outside of the crate.
+//! The summarizers, from the outside of the crate.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
