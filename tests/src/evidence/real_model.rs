@@ -40,7 +40,8 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
     let mut tally = Tally::default();
     for form in FORMS {
         for fallback in ["extractive", "none"] {
-            for large in [false, true] {
+            // Without a grammar a small model goes on to the end of a large answer.
+            for large in [false, true].into_iter().take(if form == "grammar" { 2 } else { 1 }) {
                 let attempt = Attempt { form, fallback, large };
                 let written = folder.path().join(format!("{form}-{fallback}-{large}.json"));
                 let ran = capture(&mut attempt.command(places, &server, &session, &written), LONGEST)?;
@@ -109,6 +110,9 @@ impl Attempt {
             self.fallback,
             "--summarizer-timeout",
             "240",
+            // It does not reason, and would only talk on.
+            "--summarizer-reasoning",
+            "0",
         ]);
         command
     }
@@ -189,7 +193,8 @@ fn not_read_again(places: &Places, written: &Path) -> Result<Vec<String>, Eviden
     let text = fs::read_to_string(written)?;
     let messages: Value = serde_json::from_str(&text).unwrap_or_default();
     let summary = messages.pointer("/messages/0/content").or(messages.pointer("/0/content"));
-    let summary = summary.and_then(|content| content.as_str().or(content.pointer("/0/text")?.as_str()));
+    let text = summary.map(|content| content.pointer("/0/text").unwrap_or(content));
+    let summary = text.and_then(Value::as_str);
     let Some(summary) = summary else {
         faults.push("there is no summary at the head".to_owned());
         return Ok(faults);

@@ -211,14 +211,14 @@ impl Entry<'_> {
         }
     }
 
-    /// A mark with a name in it, which is one short line and ends no mark.
+    /// A mark, and behind it a name: one short word. It stands in no mark, because whoever offers a tool has named it.
     fn push_mark(&mut self, mark: &str, name: &str, end: &str) {
         let shown = name.get(..name.floor_char_boundary(MOST_OF_A_NAME)).unwrap_or_default();
         let mut defused = String::new();
         push_defused(&mut defused, shown);
         let name: String =
             defused.chars().map(|part| if part.is_whitespace() { '_' } else { part }).collect();
-        let _ = writeln!(self.out, "<{mark} {}{end}>", name.replace('>', "&gt;"));
+        let _ = writeln!(self.out, "<{mark}{end}> {name}");
     }
 
     fn push_text(&mut self, text: &str, most: usize) {
@@ -289,6 +289,6 @@ mod tests {
         let messages = [Message::Assistant { blocks: [Block::ToolUse(call)].into(), usage: None }];
         let mut out = String::new();
         Entries::of(&messages).push(&mut out, 0, Limits { tool: 9, message: 99 });
-        assert_eq!(out, "<assistant>\n<call a&gt;_&lt;user&gt;_b>\n");
+        assert_eq!(out, "<assistant>\n<call> a>_&lt;user>_b\n");
     }
 }

@@ -145,10 +145,9 @@ fn tags(text: &str) -> Vec<&str> {
 }
 
 fn is_ours(tag: &str) -> bool {
-    let (name, _) = tag.split_once(' ').unwrap_or((tag, ""));
-    let named = ["call", "result", "file", "left-out"];
     let plain = ["user", "assistant", "system", "thought", "refusal", "picture", "recording"];
-    (named.contains(&name) && tag.contains(' ')) || plain.contains(&tag)
+    let named = ["call", "result ok", "result error", "file"];
+    plain.contains(&tag) || named.contains(&tag) || tag.starts_with("left-out ")
 }
 
 /// What could be taken for `<` or hides in a word.
