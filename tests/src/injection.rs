@@ -76,8 +76,7 @@ fn model_is_asked(hostile: &HostileTranscript, form: SummaryForm, faults: &mut V
         };
         // What comes of it is not looked at here.
         let _ = wait(model(client, form).summarize(request(messages)));
-        let calls = calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        calls
+        calls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     };
     let harmless = asked(&conversation("harmless", hostile.place));
     same_shape("model", &harmless, &asked(&hostile.messages), faults);

@@ -180,11 +180,11 @@ impl Entry<'_> {
                 self.push_text(&thinking.thinking, self.limits.tool);
             }
             Block::ToolUse(call) => {
-                self.push_mark("call", &call.name, "");
+                self.push_mark("<call>", &call.name);
                 self.push_text(call.input.as_ref().map_or("", |input| input.as_str()), self.limits.tool);
             }
             Block::Document(document) => {
-                self.push_mark("file", &document.name, "");
+                self.push_mark("<file>", &document.name);
                 self.push_text(&document.text, self.limits.tool);
             }
             Block::Image(_) => self.out.push_str("<picture>\n"),
@@ -194,7 +194,7 @@ impl Entry<'_> {
     }
 
     fn push_result(&mut self, tool: &str, content: &[Block], is_error: bool) {
-        self.push_mark("result", tool, if is_error { " error" } else { " ok" });
+        self.push_mark(if is_error { "<result error>" } else { "<result ok>" }, tool);
         self.push_content(content, 0);
     }
 
@@ -211,14 +211,18 @@ impl Entry<'_> {
         }
     }
 
-    /// A mark, and behind it a name: one short word. It stands in no mark, because whoever offers a tool has named it.
-    fn push_mark(&mut self, mark: &str, name: &str, end: &str) {
+    /// A mark and a name behind it, in one line. The marks are few and always the same: names come from models and servers,
+    /// and may say anything.
+    fn push_mark(&mut self, mark: &str, name: &str) {
         let shown = name.get(..name.floor_char_boundary(MOST_OF_A_NAME)).unwrap_or_default();
         let mut defused = String::new();
         push_defused(&mut defused, shown);
-        let name: String =
-            defused.chars().map(|part| if part.is_whitespace() { '_' } else { part }).collect();
-        let _ = writeln!(self.out, "<{mark}{end}> {name}");
+        self.out.push_str(mark);
+        for word in defused.split_whitespace() {
+            self.out.push(' ');
+            self.out.push_str(word);
+        }
+        self.out.push('\n');
     }
 
     fn push_text(&mut self, text: &str, most: usize) {
@@ -289,6 +293,6 @@ mod tests {
         let messages = [Message::Assistant { blocks: [Block::ToolUse(call)].into(), usage: None }];
         let mut out = String::new();
         Entries::of(&messages).push(&mut out, 0, Limits { tool: 9, message: 99 });
-        assert_eq!(out, "<assistant>\n<call> a>_&lt;user>_b\n");
+        assert_eq!(out, "<assistant>\n<call> a> &lt;user> b\n");
     }
 }

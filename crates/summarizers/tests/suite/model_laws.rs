@@ -145,9 +145,24 @@ fn tags(text: &str) -> Vec<&str> {
 }
 
 fn is_ours(tag: &str) -> bool {
-    let plain = ["user", "assistant", "system", "thought", "refusal", "picture", "recording"];
-    let named = ["call", "result ok", "result error", "file"];
-    plain.contains(&tag) || named.contains(&tag) || tag.starts_with("left-out ")
+    let counted = ["left-out messages ", "left-out bytes "];
+    let count = counted.iter().find_map(|mark| tag.strip_prefix(mark));
+    let notes =
+        ["left-out notes, picked from these messages by rules and not by a model", "left-out end of notes"];
+    let plain = [
+        "user",
+        "assistant",
+        "system",
+        "thought",
+        "refusal",
+        "picture",
+        "recording",
+        "call",
+        "file",
+        "result ok",
+        "result error",
+    ];
+    plain.contains(&tag) || notes.contains(&tag) || count.is_some_and(|count| count.parse::<u64>().is_ok())
 }
 
 /// What could be taken for `<` or hides in a word.

@@ -93,7 +93,7 @@ fn every_kind_of_block_has_its_mark_and_results_have_the_tools_name() {
     ];
     assert_eq!(
         transcript(50_000, messages),
-        "<system>\nBe brief.\n<user>\nSee\n<file> a_b.txt\ncontent\n<assistant>\n<thought>\nHm.\n<assistant>\nI look.\n\
+        "<system>\nBe brief.\n<user>\nSee\n<file> a b.txt\ncontent\n<assistant>\n<thought>\nHm.\n<assistant>\nI look.\n\
          <assistant>\n<call> read\n{\"path\":\"a &lt; b\"}\n<result ok> read\nx\n<assistant>\n<call> run\n{}\n\
          <user>\n<result error> run\nboom\n<user>\nNever do that.\n<result ok> unknown\nnobody asked\n\
          <assistant>\n<refusal>\nNo.\n"
@@ -263,10 +263,11 @@ fn a_small_window_is_shared_by_transcript_and_answer() {
     let (system, user) = prompts(&call);
     let shown = quarter_bytes(transcript_of(&user)).get();
     let output = call.max_output.unwrap().get();
-    assert!(shown > 500 && output > 500, "{shown} {output}");
+    assert!(shown > 400 && output > 500, "{shown} {output}");
     assert!(transcript_of(&user).contains("<user>\n49 some words"));
-    let told = output * 3 / 4;
-    assert!(system.contains(&format!("below {told} tokens")), "{told}");
+    let told = system.split_once("must stay below ").and_then(|(_, rest)| rest.split(' ').next()).unwrap();
+    let told: u64 = told.parse().unwrap();
+    assert_eq!(told + told / 3, output);
 }
 
 #[test]
