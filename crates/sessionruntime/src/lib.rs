@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod calibration;
 mod compaction;
 mod cutting;
 mod earlier_summary;
@@ -23,6 +24,7 @@ mod summarizing;
 mod unseen;
 mod wire;
 
+pub use calibration::{Calibration, CountScale, CountedReport, ReportVerdict};
 pub use compaction::{Demand, HustlePorts, Ports, SessionContext, compact_by_hustles, compact_once};
 pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
 pub use error_translation::{compaction_rejection, translate_failure};

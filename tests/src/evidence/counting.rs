@@ -14,7 +14,9 @@ use std::io::Write;
 
 use super::transcripts::transcripts;
 use super::{EvidenceError, Places, Verdict};
+pub(super) use requests::family_of;
 use requests::LeftOut;
+pub(super) use sessions::states;
 use row::{Row, Subject, Summary};
 use texts::ClassSummary;
 

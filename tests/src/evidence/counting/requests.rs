@@ -91,7 +91,7 @@ fn counter_for(info: Option<&ModelInfo>, named: Option<&str>, session: &Session)
 }
 
 /// Whose form the requests of a session have, as the command takes it.
-pub(super) fn family_of(format: Format) -> Family {
+pub(in crate::evidence) fn family_of(format: Format) -> Family {
     match format {
         Format::AnthropicMessages => Family::Anthropic,
         Format::Gemini => Family::Gemini,
