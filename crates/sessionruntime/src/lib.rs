@@ -43,8 +43,9 @@ pub use recording::{CommitTerms, committed_record, rejection_of};
 pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
 pub use session::{
     AdmitError, Admitted, Appended, Clock, CompactError, CompactionReport, Delivered, FreshIds, IdSource,
-    LoopPorts, MAX_APPEND_BYTES, OpenError, OverBytes, RejectionReport, RequestFrame, Session, SessionError,
-    SessionEvent, SessionLimits, SessionPorts, SessionSettings, Subscription, SystemClock,
+    LoopPorts, MAX_APPEND_BYTES, OpenError, OverBytes, RejectionReport, RequestFrame, Session,
+    SessionCalibration, SessionError, SessionEvent, SessionLimits, SessionPorts, SessionSettings,
+    Subscription, SystemClock,
 };
 pub use summarizing::HustleRefusal;
 pub use unseen::{ReportedContext, unseen_by_report};

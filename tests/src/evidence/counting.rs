@@ -14,10 +14,10 @@ use std::io::Write;
 
 use super::transcripts::transcripts;
 use super::{EvidenceError, Places, Verdict};
-pub(super) use requests::family_of;
 use requests::LeftOut;
-pub(super) use sessions::states;
+pub(super) use requests::family_of;
 use row::{Row, Subject, Summary};
+pub(super) use sessions::states;
 use texts::ClassSummary;
 
 /// Where every row is listed, also those of sessions.

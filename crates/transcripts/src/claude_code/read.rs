@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use epitome_loop::{Block, Message, SharedText, Usage};
+use epitome_loop::{Block, Message, SharedText, Usage, ran_provider_tools};
 
 use super::gather::{Answer, Call, Unit, gather};
 use super::path::{Path, path};
@@ -137,7 +137,7 @@ impl<'a> Reader<'a, '_> {
             blocks.extend(anthropic::content(content, faults));
             reports.extend(reported);
         }
-        let ran_tools = anthropic::ran_tools(&blocks);
+        let ran_tools = ran_provider_tools(&blocks);
         let reported = |value: &Value<'_>| {
             anthropic::usage(*value, ran_tools).filter(|usage| *usage != Usage::default())
         };
