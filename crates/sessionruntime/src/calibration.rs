@@ -199,3 +199,6 @@ impl Calibration {
         self.newest = Some(report);
     }
 }
+
+#[cfg(test)]
+mod tests;
