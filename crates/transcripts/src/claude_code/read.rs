@@ -150,7 +150,9 @@ impl<'a> Reader<'a, '_> {
         }
         let index = self.into.len();
         self.newest_model = Some((index, first));
-        if let Some(usage) = usage.filter(|_| first >= self.path.since) {
+        // What was reported before a compaction is void.
+        let usage = usage.filter(|_| first >= self.path.since);
+        if let Some(usage) = usage {
             self.into.reported = Some((index, usage));
         }
         self.close(first, lines.to_vec(), vec![Message::Assistant { blocks: blocks.into(), usage }]);
