@@ -15,10 +15,13 @@ use std::io::Write;
 use super::transcripts::transcripts;
 use super::{EvidenceError, Places, Verdict};
 use requests::LeftOut;
-pub(super) use requests::family_of;
 use row::{Row, Subject, Summary};
-pub(super) use sessions::states;
 use texts::ClassSummary;
+
+pub(super) use page::{WRITE, write as write_tables};
+pub(super) use requests::{figures as request_figures, request_of, unknown as unknown_counter};
+pub(super) use row::quantile;
+pub(super) use sessions::states;
 
 /// Where every row is listed, also those of sessions.
 const ROWS: &str = "counting.tsv";
@@ -42,7 +45,7 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
     fs::write(&listed, list(&rows))?;
     writeln!(out, "\nevery row: {}", listed.display())?;
     if env::var_os(page::WRITE).is_some() {
-        page::write(&places.workspace, &tables)?;
+        page::write(&places.workspace, page::MARK, &tables)?;
         writeln!(out, "written: {}", page::PAGE)?;
     }
     let faults: Vec<String> = summaries
