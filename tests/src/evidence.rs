@@ -1,5 +1,6 @@
 //! Evidence: measures a promise of the project on real data and says whether it holds.
 
+mod calibration;
 mod cases;
 mod cases_models;
 mod cases_runtime;
@@ -50,6 +51,12 @@ pub const PROMISES: &[Promise] = &[
         about: "every hot path reaches its target against its rival in the same run, or says why not",
         needs_data: false,
         run: speed::bench,
+    },
+    Promise {
+        name: "calibration",
+        about: "what providers report makes the next count better, and never worse",
+        needs_data: true,
+        run: calibration::run,
     },
     Promise {
         name: "cases",

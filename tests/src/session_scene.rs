@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use epitome_loop::{
-    BasisPoints, ByteLimits, Cause, CauseKind, CompactionPolicy, ContextLimits, ContextObservationPolicy,
-    CountQuality, CounterCapability, CounterPolicy, HustleLimitSettings, HustleSettings, IdentityBinding,
-    InferenceCapability, KeepRecent, LaneLimits, LoopDefinition, Message, Model, ModelSource, Participation,
-    Request, RetryPolicy, SessionId, SummaryRequest, SummarySections, Timestamp, TokenCount, core_json_len,
+    BasisPoints, ByteLimits, Cause, CauseKind, CompactionPolicy, ContextCount, ContextCounter, ContextLimits,
+    ContextObservationPolicy, CountError, CountQuality, CounterCapability, CounterPolicy,
+    HustleLimitSettings, HustleSettings, IdentityBinding, InferenceCapability, KeepRecent, LaneLimits,
+    LoopDefinition, Message, Model, ModelSource, Participation, Request, RetryPolicy, SessionId,
+    SummaryRequest, SummarySections, Timestamp, TokenCount, core_json_len,
 };
 use epitome_rig::{BoundLoop, Rig};
 use epitome_sessionruntime::journal::{Journal, MemoryJournal};
@@ -77,6 +78,10 @@ pub struct SessionScene {
     pub id: SessionId,
     /// What is done about its context.
     pub treatment: Treatment,
+    /// The model's name.
+    pub model: &'static str,
+    /// What the counter says of itself.
+    pub quality: CountQuality,
     /// The model's window.
     pub window: u64,
     /// What the policy keeps verbatim, in tokens.
@@ -119,6 +124,8 @@ impl SessionScene {
             retry: RetryPolicy::None,
             id: SessionId::from_bytes([7; 16]),
             treatment: Treatment::Automatic,
+            model: "scripted",
+            quality: CountQuality::HeuristicEstimate,
             window: 4_000,
             kept: 300,
             max_request_bytes: None,
@@ -136,13 +143,13 @@ impl SessionScene {
     pub fn bound(&self) -> BoundLoop {
         let model = Model {
             provider: "local".into(),
-            name: "scripted".into(),
+            name: self.model.into(),
             limits: ContextLimits { window: TokenCount(self.window), ..ContextLimits::default() },
             ..Model::default()
         };
         let builder = LoopDefinition::builder("agent", model);
         let measured = |builder: epitome_loop::LoopDefinitionBuilder| {
-            let counter = CounterCapability::local("function", CountQuality::HeuristicEstimate);
+            let counter = ScriptedCounter(self.quality).capability();
             builder.with_context_counter(counter).with_inference_capability(InferenceCapability::local())
         };
         let builder = match self.treatment {
@@ -202,7 +209,7 @@ impl SessionScene {
     #[must_use]
     pub fn loop_ports(&self) -> LoopPorts {
         LoopPorts {
-            counter: Arc::new(count),
+            counter: Arc::new(ScriptedCounter(self.quality)),
             estimator: Arc::new(|text: &str| TokenCount(text.len() as u64 / 4)),
             worker: Some(self.instead.clone().unwrap_or_else(|| Arc::clone(&self.worker) as _)),
             fallback: self.fallback.as_ref().map(|worker| Arc::clone(worker) as _),
@@ -221,10 +228,25 @@ impl SessionScene {
 }
 
 /// A request's tokens: a quarter of its bytes.
-fn count(request: &Request) -> TokenCount {
+#[must_use]
+pub fn count(request: &Request) -> TokenCount {
     let tools: u64 = request.tools.iter().map(|tool| tool.as_str().len() as u64).sum();
     let messages: u64 = request.messages.iter().map(core_json_len).sum();
     TokenCount((tools + messages) / 4 + request.unseen_tokens.get())
+}
+
+/// Counts by [`count`], and says that it is as good as this.
+struct ScriptedCounter(CountQuality);
+
+#[async_trait]
+impl ContextCounter for ScriptedCounter {
+    async fn count(&self, request: &Request) -> Result<ContextCount, CountError> {
+        Ok(ContextCount { model: request.model.clone(), input_tokens: count(request), quality: self.0 })
+    }
+
+    fn capability(&self) -> CounterCapability {
+        CounterCapability::local("function", self.0)
+    }
 }
 
 fn hustle(name: &str) -> HustleSettings {

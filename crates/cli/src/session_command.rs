@@ -2,6 +2,7 @@
 
 mod admit;
 mod append;
+mod calibration_line;
 mod compact;
 mod decisions;
 mod export;

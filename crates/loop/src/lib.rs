@@ -28,6 +28,7 @@ mod model_definition;
 mod observation;
 mod policy;
 mod policy_revision;
+mod provider_loop;
 mod raw_json;
 mod rejection;
 mod sections;
@@ -89,6 +90,7 @@ pub use observation::{ContextObservationError, ContextObservationPolicy};
 pub use policy::{
     CompactionPolicy, CompactionPolicyError, CounterPolicy, KeepRecent, PolicyField, Trigger, ValidPolicy,
 };
+pub use provider_loop::ran_provider_tools;
 pub use raw_json::{RawJson, RawJsonError};
 pub use rejection::{RejectionReason, rejection_reason};
 pub use sections::{

@@ -169,6 +169,7 @@ fn measuring_of(
         unseen_tokens: session.unseen_tokens,
         front: Arc::default(),
         back: Arc::default(),
+        scale: None,
         count_timeout: None,
     }
 }

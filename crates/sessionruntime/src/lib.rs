@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod calibration;
 mod compaction;
 mod cutting;
 mod earlier_summary;
@@ -23,6 +24,7 @@ mod summarizing;
 mod unseen;
 mod wire;
 
+pub use calibration::{Calibration, CountScale, CountedReport, ReportVerdict};
 pub use compaction::{Demand, HustlePorts, Ports, SessionContext, compact_by_hustles, compact_once};
 pub use earlier_summary::{EarlierSummary, leading_system, recognize_earlier_summary};
 pub use error_translation::{compaction_rejection, translate_failure};
@@ -41,8 +43,9 @@ pub use recording::{CommitTerms, committed_record, rejection_of};
 pub use result::{ProvenSummary, ResultTerms, RunIdentity, RunOutput, RunResult, validate_result};
 pub use session::{
     AdmitError, Admitted, Appended, Clock, CompactError, CompactionReport, Delivered, FreshIds, IdSource,
-    LoopPorts, MAX_APPEND_BYTES, OpenError, OverBytes, RejectionReport, RequestFrame, Session, SessionError,
-    SessionEvent, SessionLimits, SessionPorts, SessionSettings, Subscription, SystemClock,
+    LoopPorts, MAX_APPEND_BYTES, OpenError, OverBytes, RejectionReport, RequestFrame, Session,
+    SessionCalibration, SessionError, SessionEvent, SessionLimits, SessionPorts, SessionSettings,
+    Subscription, SystemClock,
 };
 pub use summarizing::HustleRefusal;
 pub use unseen::{ReportedContext, unseen_by_report};

@@ -11,6 +11,7 @@ use epitome_loop::{
     RequestFingerprint, ResolvedLimits, TokenCount, core_json_len,
 };
 
+use crate::calibration::CountScale;
 use crate::outcome::CountFailure;
 
 /// One request, but for the messages of the conversation, which may be these or others.
@@ -28,6 +29,9 @@ pub(crate) struct Measuring {
     /// What goes out in front of the conversation, and behind it.
     pub(crate) front: Arc<[Message]>,
     pub(crate) back: Arc<[Message]>,
+    /// What counts are turned into, where reports of the provider taught that. The same for every count that is
+    /// compared with another one.
+    pub(crate) scale: Option<CountScale>,
     /// How long a count may take; without it, that is the caller's business.
     pub(crate) count_timeout: Option<Duration>,
 }
@@ -43,6 +47,19 @@ impl Measuring {
         &self,
         messages: Arc<[Message]>,
     ) -> Result<ContextMeasurement, CountFailure> {
+        let counted = self.count_whole(messages).await?;
+        Ok(ContextMeasurement {
+            basis: self.basis,
+            model: self.model.clone(),
+            request_fingerprint: self.request_fingerprint,
+            input_tokens: self.scale.map_or(counted, |scale| scale.apply(counted, self.unseen_tokens)),
+            input_limit: self.limits.input_limit,
+            quality: self.quality,
+        })
+    }
+
+    /// What the counter says of the request with these messages, what goes out around them included.
+    pub(crate) async fn count_whole(&self, messages: Arc<[Message]>) -> Result<TokenCount, CountFailure> {
         let request = Request {
             model: self.model.clone(),
             tools: self.tools.clone(),
@@ -61,14 +78,7 @@ impl Measuring {
         if count.quality != self.quality {
             return Err(CountFailure::OtherQuality);
         }
-        Ok(ContextMeasurement {
-            basis: self.basis,
-            model: count.model,
-            request_fingerprint: self.request_fingerprint,
-            input_tokens: count.input_tokens,
-            input_limit: self.limits.input_limit,
-            quality: count.quality,
-        })
+        Ok(count.input_tokens)
     }
 
     /// The messages with what goes out around them.

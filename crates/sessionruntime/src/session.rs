@@ -14,6 +14,7 @@ mod admission;
 mod append;
 mod attempt;
 mod binding;
+mod calibrating;
 mod command;
 mod error;
 mod event;
@@ -28,6 +29,7 @@ mod subscription;
 
 pub use admission::Admitted;
 pub use append::{Appended, MAX_APPEND_BYTES};
+pub use calibrating::SessionCalibration;
 pub use error::{AdmitError, CompactError, OverBytes, SessionError};
 pub use event::SessionEvent;
 pub use frame::RequestFrame;

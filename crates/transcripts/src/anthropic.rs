@@ -6,7 +6,7 @@ mod read;
 
 pub(crate) use blocks::content;
 pub(crate) use encode::{encode, encode_system, encode_tools};
-pub(crate) use read::{ran_tools, read, reply_message, usage, user_messages};
+pub(crate) use read::{read, reply_message, usage, user_messages};
 
 /// Whose signatures this format's thinking carries.
 pub(crate) const SIGNATURE: &str = "anthropic";

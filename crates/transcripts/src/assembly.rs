@@ -105,6 +105,15 @@ impl Assembly {
         self.messages.push(message);
     }
 
+    /// What was reported with these messages is about another context than the one that is read: their figures go.
+    pub(crate) fn void_reports(&mut self, messages: Range<usize>) {
+        for message in self.messages.get_mut(messages).into_iter().flatten() {
+            if let Message::Assistant { usage, .. } = message {
+                *usage = None;
+            }
+        }
+    }
+
     /// Adds a note.
     pub(crate) fn note(&mut self, note: Note) {
         self.notes.push(note);

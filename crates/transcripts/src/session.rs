@@ -119,7 +119,7 @@ impl Session {
     }
 
     /// What the provider reported last, where it still describes this context. Reports from before a
-    /// compaction are void and not given.
+    /// compaction are void and not given, here and with the messages.
     #[must_use]
     pub fn reported_usage(&self) -> Option<ReportedUsage> {
         self.reported_usage

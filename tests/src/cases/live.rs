@@ -24,7 +24,7 @@ mod worker;
 use epitome_loop::{BasisPoints, Message, PressureLevel};
 use epitome_loopruntime::pressure_level;
 use epitome_sessionruntime::journal::{RecordBody, Restored};
-use epitome_sessionruntime::{ReportedContext, leading_system, unseen_by_report};
+use epitome_sessionruntime::leading_system;
 use epitome_transcripts::{ReadOptions, read, repair};
 use serde_json::Value;
 
@@ -91,12 +91,6 @@ async fn run(case: &Case, model: &str) -> Result<Ran, CaseError> {
         Ok(host) => host,
         Err(NoSession(reason)) => return Ok(Ran { outcome: "policy_error", reason, ..ran }),
     };
-    if let Some(usage) = original.reported_usage() {
-        let reported = ReportedContext { messages: usage.message + 1, tokens: usage.context_tokens };
-        let request = host.request_of(spoken.messages());
-        let unseen = unseen_by_report(&*host.ports().counter, &request, reported).await;
-        host.frame.unseen_tokens = unseen.map_err(|_| CaseError::Part("usage"))?;
-    }
     let is_forced = host.policy.force;
 
     let mut play = Play::new(&mut host);

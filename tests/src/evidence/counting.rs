@@ -18,6 +18,11 @@ use requests::LeftOut;
 use row::{Row, Subject, Summary};
 use texts::ClassSummary;
 
+pub(super) use page::{WRITE, write as write_tables};
+pub(super) use requests::{figures as request_figures, request_of, unknown as unknown_counter};
+pub(super) use row::quantile;
+pub(super) use sessions::states;
+
 /// Where every row is listed, also those of sessions.
 const ROWS: &str = "counting.tsv";
 
@@ -40,7 +45,7 @@ pub(super) fn run(places: &Places, out: &mut dyn Write) -> Result<Verdict, Evide
     fs::write(&listed, list(&rows))?;
     writeln!(out, "\nevery row: {}", listed.display())?;
     if env::var_os(page::WRITE).is_some() {
-        page::write(&places.workspace, &tables)?;
+        page::write(&places.workspace, page::MARK, &tables)?;
         writeln!(out, "written: {}", page::PAGE)?;
     }
     let faults: Vec<String> = summaries

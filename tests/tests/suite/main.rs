@@ -20,6 +20,7 @@ mod no_leak;
 mod no_leak_session;
 mod policy_docs;
 mod rig_docs;
+mod session_calibration;
 mod session_edges;
 mod session_fallback;
 mod session_laws;

@@ -1,19 +1,23 @@
 //! Random lives of a session: whatever happens, what is written is what is live, and nothing is lost.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use epitome_loop::{Message, SharedText};
+use epitome_loop::{ContextMeasurement, Message, ModelKey, Request, SharedText, TokenCount, Usage};
 use epitome_loopruntime::check_retained_history;
 use epitome_loopruntime::decision::Boundary;
 use epitome_sessionruntime::journal::restore;
-use epitome_sessionruntime::{AdmitError, RequestFrame, Session, SessionError};
-use epitome_tests::session_scene::{SessionScene, Treatment, WorkAct, turn};
+use epitome_sessionruntime::{AdmitError, Admitted, RequestFrame, Session, SessionError};
+use epitome_tests::session_scene::{SessionScene, Treatment, WorkAct, count, turn};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
 enum Step {
     Append(u64),
     Late(u64),
+    /// A turn whose first answer comes with what its provider reported: so many percent of our count, and so many
+    /// tokens beside it.
+    Reported(u64, u64, u64),
     Admit(bool),
     Compact(bool),
     CompactAside,
@@ -40,6 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         8 => (20_u64..900).prop_map(Step::Append),
         2 => (20_u64..500).prop_map(Step::Late),
+        4 => (20_u64..600, 40_u64..340, 0_u64..1_500).prop_map(|(tokens, percent, beside)| Step::Reported(tokens, percent, beside)),
         6 => any::<bool>().prop_map(Step::Admit),
         2 => any::<bool>().prop_map(Step::Compact),
         2 => Just(Step::CompactAside),
@@ -77,11 +82,33 @@ impl Life {
                 // It is in front of whatever comes next.
                 tokio::task::yield_now().await;
             }
+            Step::Reported(tokens, percent, beside) => {
+                let mut messages = self.next_turn(tokens);
+                // Behind the question, before the answer.
+                let asked: Vec<Message> =
+                    self.session.messages().iter().chain(messages.first()).cloned().collect();
+                let usage = Usage {
+                    input: TokenCount(counted(&asked) * percent / 100 + beside),
+                    output: TokenCount(20),
+                    ..Usage::default()
+                };
+                if let Some(Message::Assistant { usage: reported, .. }) = messages.get_mut(1) {
+                    *reported = Some(usage);
+                }
+                let from = self.appended.len() - messages.len();
+                self.appended.splice(from.., messages.iter().cloned());
+                self.session.append(messages).await.unwrap();
+            }
             Step::Admit(with_tail) => {
                 let runtime_tail = with_tail.then(|| Message::user("It is noon."));
                 let frame = RequestFrame { runtime_tail, ..RequestFrame::default() };
-                match self.session.admit(frame).await {
+                let before = self.session.messages();
+                let commits = self.session.state().in_force();
+                match self.session.admit(frame.clone()).await {
                     Ok(admitted) => {
+                        if self.aside.is_empty() {
+                            self.is_on_one_scale(&admitted, &before, commits, &frame).await;
+                        }
                         let tail = usize::from(with_tail);
                         let conversation = &admitted.messages[..admitted.messages.len() - tail];
                         assert_eq!(check_retained_history(conversation), Ok(()));
@@ -130,6 +157,30 @@ impl Life {
         }
     }
 
+    /// A compaction is judged by two counts that are made in one way, and what was measured is measured again.
+    async fn is_on_one_scale(
+        &self,
+        admitted: &Admitted,
+        before: &[Message],
+        commits: u64,
+        frame: &RequestFrame,
+    ) {
+        let size = |measured: &ContextMeasurement| measured.input_tokens.get();
+        let once = self.session.state().in_force() == commits + 1;
+        if let Some(report) = admitted.compacted.as_ref().filter(|_| once) {
+            let factor = self.session.calibration().map_or(10_000, |known| u64::from(known.factor.get()));
+            let shrunk = counted(before) - counted(&self.session.messages());
+            let told = size(&report.before) - size(&report.after);
+            assert!(told.abs_diff(shrunk * factor / 10_000) <= 3, "{told} for {shrunk} at {factor}");
+        }
+        let (level, first) = (admitted.level, admitted.measurement.as_ref().map(size));
+        if let Ok(again) = self.session.admit(frame.clone()).await
+            && again.compacted.is_none()
+        {
+            assert_eq!((again.level, again.measurement.as_ref().map(size)), (level, first));
+        }
+    }
+
     fn next_turn(&mut self, tokens: u64) -> Vec<Message> {
         let messages = turn(self.turns, tokens);
         self.turns += 1;
@@ -154,6 +205,14 @@ impl Life {
         assert_eq!(restored.state.basis(), self.session.basis());
         assert_eq!(check_retained_history(&self.session.messages()), Ok(()));
     }
+}
+
+/// What the scripted counter says of a request with these messages alone.
+fn counted(messages: &[Message]) -> u64 {
+    let model = ModelKey::new("local", "scripted");
+    let request =
+        Request { model, tools: Arc::default(), messages: messages.into(), unseen_tokens: TokenCount(0) };
+    count(&request).get()
 }
 
 fn allowed(rewound: Result<u64, SessionError>) {

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use epitome_sessionruntime::{AdmitError, Admitted, OverBytes};
 use serde::Serialize;
 
+use super::calibration_line::CalibrationLine;
 use super::decisions::{CompactionLine, DecisionLine, RejectionLine};
 use super::failure::JournalFailure;
 use super::live::Live;
@@ -23,6 +24,9 @@ struct Report {
     /// The request as it may be sent, or as it does not fit.
     measurement: Option<MeasurementReport>,
     level: Option<&'static str>,
+    /// By what it was counted, where the provider has reported anything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<CalibrationLine>,
     messages: Option<usize>,
     compacted: Option<CompactionLine>,
     refused: Option<RejectionLine>,
@@ -59,6 +63,7 @@ pub(super) fn run(args: &AdmitArgs) -> Result<(), Failure> {
         decisions: trace.unwrap_or_default().iter().map(Into::into).collect(),
         measurement: None,
         level: None,
+        calibration: live.session.calibration().as_ref().map(Into::into),
         messages: None,
         compacted: None,
         refused: None,
@@ -114,6 +119,9 @@ fn show(report: &Report) -> std::io::Result<()> {
     }
     if let Some(measurement) = &report.measurement {
         writeln!(out, "request   {measurement}")?;
+    }
+    if let Some(calibration) = &report.calibration {
+        writeln!(out, "counted   {}", calibration.words())?;
     }
     if let Some(OverBytesLine { bytes, limit }) = &report.over_bytes {
         let (bytes, limit) = (tokens(*bytes), tokens(*limit));

@@ -300,3 +300,45 @@ fn a_session_may_follow_a_policy_of_its_own() {
     let more = folder.session(&["admit", "--json", "--unseen", "100000"]);
     assert_eq!((code(&more), &json(&more)["outcome"]), (4, &"context_limit".into()));
 }
+
+/// What the provider reported for a session counts in a journal as it does in the file.
+#[test]
+fn a_request_counts_by_what_the_provider_reported() {
+    let message = |message: Value| format!("{}\n", value!({"type": "message", "message": message}));
+    let mut log = format!("{}\n", value!({"type": "session", "id": "1", "cwd": "/"}));
+    for at in 0..10 {
+        log += &message(value!({"role": "user", "content": format!("Go on with step {at}. {CANARY}.")}));
+        log += &message(
+            value!({"role": "assistant", "content": [{"type": "text", "text": "Done. ".repeat(200)}],
+            "provider": "anthropic", "model": "claude-opus-4-5",
+            "usage": {"input": 9, "output": 400, "cacheRead": 12_000 + 450 * at, "cacheWrite": 100}}),
+        );
+    }
+    let folder = Folder::with_chat(1);
+    fs::write(folder.path("session.json"), log).unwrap();
+    folder.report(&["import", "session.json"]);
+    let of_file = json(&folder.run(&["measure", "session.json", "--json"]));
+    let report = folder.report(&["admit"]);
+    // The last message is the answer that came with the newest figure.
+    let reported = 12_000 + 450 * 9 + 100 + 9 + 400;
+    assert_eq!(report["measurement"]["tokens"], reported);
+    assert_eq!(of_file["measurement"]["tokens"], reported);
+    let calibration = &report["calibration"];
+    assert_eq!(calibration["reported_tokens"], reported);
+    let number = |name: &str| calibration[name].as_u64().unwrap();
+    assert!(number("beside_tokens") > 8_000 && number("counted_tokens") < 8_000, "{calibration}");
+    assert!(stdout(&folder.session(&["admit"])).contains("counted   by the provider's 16,559"));
+
+    // A further answer with a figure, in another process.
+    let turn = message(value!({"role": "user", "content": "And the last one."}))
+        + &message(value!({"role": "assistant", "content": [{"type": "text", "text": "Done."}],
+            "provider": "anthropic", "model": "claude-opus-4-5",
+            "usage": {"input": 17_000, "output": 4, "cacheRead": 0, "cacheWrite": 0}}));
+    let head = format!("{}\n", value!({"type": "session", "id": "2", "cwd": "/"}));
+    fs::write(folder.path("turn.jsonl"), head + &turn).unwrap();
+    folder.report(&["append", "turn.jsonl"]);
+    assert_eq!(folder.report(&["admit"])["measurement"]["tokens"], 17_004);
+    // Without one, nothing is said of it.
+    let plain = due();
+    assert_eq!(plain.report(&["admit"])["calibration"], Value::Null);
+}

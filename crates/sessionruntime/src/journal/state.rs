@@ -30,6 +30,8 @@ pub struct SessionState {
     leading: u64,
     /// The number of the provider's newest compaction; what stands before it need not be sent any more.
     compacted_by_provider: Option<u64>,
+    /// The number of the first message that came to the context in force, from the model in force.
+    added_since: u64,
     commits: Vec<CommitInForce>,
     in_force: usize,
     tracker: PressureTracker,
@@ -167,6 +169,7 @@ impl SessionState {
             messages: 0,
             leading: 0,
             compacted_by_provider: None,
+            added_since: 0,
             commits: Vec::new(),
             in_force: 0,
             tracker: PressureTracker::default(),
@@ -230,6 +233,9 @@ impl SessionState {
             RecordBody::Opened(opened) => {
                 // Under another policy the newest measurement stands for what it is by itself.
                 self.tracker = std::mem::take(&mut self.tracker).under(self.trigger);
+                if self.opened.as_ref().is_some_and(|before| before.model != opened.model) {
+                    self.added_since = self.messages;
+                }
                 self.opened = Some(opened.clone());
             }
             // Where messages came from changes nothing about them.
@@ -282,7 +288,10 @@ impl SessionState {
             self.leading += messages.iter().take_while(is_system).count() as u64;
         }
         if let Some(newest) = messages.iter().rposition(is_provider_compaction) {
-            self.compacted_by_provider = Some(first.saturating_add(newest as u64));
+            let number = first.saturating_add(newest as u64);
+            self.compacted_by_provider = Some(number);
+            // What was reported with the item itself is about what was before.
+            self.added_since = number.saturating_add(1);
         }
     }
 
@@ -336,6 +345,7 @@ impl SessionState {
             })),
         });
         self.in_force = self.commits.len();
+        self.added_since = self.messages;
         self.last_refusal = None;
         self.end(landed);
         Ok(())
@@ -366,6 +376,7 @@ impl SessionState {
             return Err(ReplayFault::NotAtHand);
         }
         self.in_force = then;
+        self.added_since = self.messages;
         self.move_on(event)
     }
 
@@ -478,6 +489,15 @@ impl SessionState {
     #[must_use]
     pub fn messages(&self) -> u64 {
         self.messages
+    }
+
+    /// The number of the first message that was added to the context in force, under the model in force: behind the
+    /// newest compaction, ours or the provider's, that was made, taken back or put in force again, and behind the
+    /// newest change of the model. What a provider reported with an earlier one is about another context, or is
+    /// another model's figure.
+    #[must_use]
+    pub fn added_since(&self) -> u64 {
+        self.added_since
     }
 
     /// The context in force.

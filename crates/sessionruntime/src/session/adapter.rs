@@ -277,9 +277,11 @@ impl SessionAdapter {
 
     fn take_in(&self, live: &mut Live, record: &JournalRecord) {
         match &record.body {
-            RecordBody::Appended { messages, .. } => {
+            RecordBody::Appended { first, messages } => {
                 let basis = live.state.basis();
                 live.add(messages, basis);
+                let model = &live.binding.model;
+                live.calibrating.added(*first, messages, model);
             }
             RecordBody::Committed(committed) => {
                 let trigger = live.binding.trigger();

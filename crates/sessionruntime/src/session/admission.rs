@@ -9,6 +9,7 @@ use epitome_loopruntime::decision::{Reply, Waiter};
 use epitome_loopruntime::driver::DriverClosed;
 use tracing::Instrument as _;
 
+use super::calibrating;
 use super::error::{AdmitError, OverBytes, SessionError};
 use super::frame::{Framed, RequestFrame};
 use super::handle::Session;
@@ -58,7 +59,7 @@ impl Session {
                 return Err(AdmitError::Empty);
             };
             let measuring = context.binding.measuring(&context.framed, context.basis);
-            let Some(measuring) = measuring.map_err(AdmitError::Fingerprint)? else {
+            let Some(mut measuring) = measuring.map_err(AdmitError::Fingerprint)? else {
                 // Nobody asks the loop; but that there is one can be seen.
                 drop(self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?);
                 let messages = context.messages;
@@ -70,6 +71,7 @@ impl Session {
                     refused,
                 }));
             };
+            measuring.scale = calibrating::scale(&self.shared, &context.binding).await;
             let counted = measuring.measure_whole(Arc::clone(&context.messages)).await;
             let measurement = counted.map_err(AdmitError::Count)?;
             let over_bytes = over_bytes(&measuring, &context);
@@ -107,7 +109,13 @@ impl Session {
                     });
                 }
                 Reply::Send | Reply::ContextLimit { .. } => {
-                    let level = self.shared.live().state.tracker().level();
+                    let level = {
+                        let mut live = self.shared.live();
+                        let is_same = live.basis == context.basis;
+                        let next = is_same.then_some(live.state.messages());
+                        live.calibrating.sent(&context.binding.model, &context.framed, next);
+                        live.state.tracker().level()
+                    };
                     return Ok(self.leave(Admitted {
                         messages: context.messages,
                         measurement: Some(measurement),
@@ -142,8 +150,12 @@ impl Session {
     ) -> Result<Reply, SessionError> {
         let place = self.agent_loop.place().await.map_err(|DriverClosed| self.shared.end())?;
         let waiter = Waiter { created_at: self.shared.now(), command: self.shared.command() };
-        // What this request is summarized for, should it open an attempt.
-        self.shared.live().frames.insert(waiter.command, Arc::clone(&context.framed));
+        {
+            let mut live = self.shared.live();
+            // What this request is summarized for, should it open an attempt.
+            live.frames.insert(waiter.command, Arc::clone(&context.framed));
+            live.calibrating.measured(measuring);
+        }
         let byte_occupancy = byte_occupancy(measuring, context);
         let asked = place.admit(waiter, self.shared.attempt(), measurement, byte_occupancy);
         asked.await.map_err(|DriverClosed| self.shared.end())

@@ -9,9 +9,11 @@ use epitome_loop::{
 };
 use epitome_loopruntime::decision::{Replacement, Waiter};
 
+use super::calibrating;
 use super::frame::Framed;
 use super::live::{Live, Shared, Snapshot, numbers};
 use super::report::CompactionReport;
+use crate::calibration::CountScale;
 use crate::journal::{Committed, StableName};
 use crate::measuring::Measuring;
 use crate::outcome::{Compaction, CountFailure, RefusalReason};
@@ -175,10 +177,17 @@ async fn try_to_summarize(
     let Some(policy) = binding.policy() else {
         return Err(refused(RejectionReason::Unavailable, Some("no_policy")));
     };
-    let measuring = measuring_of(&context)?;
+    let mut measuring = measuring_of(&context)?;
+    // Every count of this attempt is made in one way: that of the measurement that led to it.
     let before = match measured_already(shared, &measuring) {
-        Some(before) => before,
-        None => measuring.measure(Arc::clone(&context.messages)).await.map_err(count_failed)?,
+        Some((before, scale)) => {
+            measuring.scale = scale;
+            before
+        }
+        None => {
+            measuring.scale = calibrating::scale(shared, &binding).await;
+            measuring.measure(Arc::clone(&context.messages)).await.map_err(count_failed)?
+        }
     };
     let planning = Planning {
         messages: &context.messages,
@@ -278,13 +287,17 @@ fn measuring_of(context: &Snapshot) -> Result<Measuring, AttemptRefused> {
     }
 }
 
-/// The newest measurement, if it is of this very request.
-fn measured_already(shared: &Shared, measuring: &Measuring) -> Option<ContextMeasurement> {
+/// The newest measurement, if it is of this very request, and how it was made.
+fn measured_already(
+    shared: &Shared,
+    measuring: &Measuring,
+) -> Option<(ContextMeasurement, Option<CountScale>)> {
     let live = shared.live();
+    let scale = live.calibrating.scale_measured(measuring)?;
     let measured = live.state.tracker().measurement()?;
     let is_same =
         measured.basis == measuring.basis && measured.request_fingerprint == measuring.request_fingerprint;
-    is_same.then(|| measured.clone())
+    is_same.then(|| (measured.clone(), scale))
 }
 
 /// The lanes of the session, made when they are first needed.

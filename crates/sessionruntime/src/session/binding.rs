@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use epitome_loop::{
     ContextBasis, ContextLimitUnknown, FingerprintError, HustleDefinition, LoopContext, ModelKey,
-    ResolvedLimits, Trigger, ValidPolicy, resolve_context_limits,
+    ResolvedLimits, TokenCount, Trigger, ValidPolicy, resolve_context_limits,
 };
 use epitome_rig::{BoundCompaction, BoundLoop};
 
@@ -76,6 +76,12 @@ impl Binding {
         counting.saturating_add(run(hustle)).saturating_add(fallback)
     }
 
+    /// What the model can hold, where that is known.
+    pub(super) fn window(&self) -> Option<TokenCount> {
+        let window = self.bound.definition().model().limits.window;
+        (window > TokenCount::ZERO).then_some(window)
+    }
+
     fn count_timeout(&self) -> Option<Duration> {
         let context = self.context()?;
         let observed = context.observation().map(|policy| policy.count_timeout);
@@ -101,6 +107,7 @@ impl Binding {
             unseen_tokens: framed.frame.unseen_tokens,
             front: Arc::clone(&framed.front),
             back: Arc::clone(&framed.back),
+            scale: None,
             count_timeout: self.count_timeout(),
         }))
     }

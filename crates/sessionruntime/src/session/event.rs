@@ -6,6 +6,7 @@ use epitome_loop::{BasisPoints, PressureLevel};
 use epitome_loopruntime::decision::Decision;
 use tokio::sync::broadcast;
 
+use super::calibrating::SessionCalibration;
 use super::subscription::LEAST_KEPT;
 use crate::journal::{JournalRecord, Sequence};
 use crate::{HustleFaultChange, HustleRecord};
@@ -32,6 +33,8 @@ pub enum SessionEvent {
     },
     /// How a request was decided about.
     Decided(Decision),
+    /// A provider's report was held against our count, and requests are counted by it from now on.
+    Calibrated(SessionCalibration),
     /// What the hustle that summarizes is at.
     Hustle(HustleRecord),
     /// A worker went on behind the end of its run, so that no summary can be made, or has come back.

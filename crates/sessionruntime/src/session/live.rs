@@ -11,6 +11,7 @@ use epitome_loopruntime::parse_summary_text;
 
 use super::attempt::AttemptWork;
 use super::binding::Binding;
+use super::calibrating::Calibrating;
 use super::error::SessionError;
 use super::event::Feed;
 use super::frame::Framed;
@@ -60,6 +61,8 @@ pub(super) struct Live {
     pub(super) is_request_under_way: bool,
     /// The lanes; made when they are needed.
     pub(super) lanes: Option<HustleController>,
+    /// What reports of providers taught about counts.
+    pub(super) calibrating: Calibrating,
     pub(super) feed: Feed,
 }
 
@@ -175,6 +178,7 @@ impl Live {
         self.bytes = bytes_of(&messages);
         self.messages = messages;
         self.basis = basis;
+        self.calibrating.context_changed();
     }
 
     /// Messages come behind the others.

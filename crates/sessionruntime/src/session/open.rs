@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 
 use super::adapter::SessionAdapter;
 use super::binding::Binding;
+use super::calibrating::Calibrating;
 use super::event::Feed;
 use super::frame::{Framed, RequestFrame};
 use super::handle::Session;
@@ -157,6 +158,10 @@ impl Session {
             attempt_timeout: binding.attempt_timeout(),
             inbox: limits.inbox,
         };
+        let mut calibrating = Calibrating::default();
+        let added_since = restored.state.added_since();
+        let added = restored.messages.get(usize::try_from(added_since).unwrap_or(usize::MAX)..);
+        calibrating.added(added_since, added.unwrap_or_default(), &binding.model);
         let messages = restored.context_messages(&restored.state.context());
         let live = Live {
             bytes: bytes_of(&messages),
@@ -173,6 +178,7 @@ impl Session {
             newest_attempt: None,
             is_request_under_way: false,
             lanes: None,
+            calibrating,
             feed: Feed::default(),
         };
         let shared = Arc::new(Shared::new(ports, lease, runtime, limits, live));

@@ -1,6 +1,6 @@
 //! Anthropic messages into neutral ones.
 
-use epitome_loop::{Block, Message, TokenCount, Usage};
+use epitome_loop::{Block, Message, TokenCount, Usage, ran_provider_tools};
 
 use super::blocks;
 use crate::assembly::{Assembly, as_it_stands};
@@ -62,7 +62,7 @@ pub(crate) fn reply_message(
         return Ok(());
     };
     let blocks: Vec<Block> = blocks::content(Some(content), &mut into.faults);
-    let usage = usage.and_then(|usage| self::usage(usage, ran_tools(&blocks)));
+    let usage = usage.and_then(|usage| self::usage(usage, ran_provider_tools(&blocks)));
     let index = into.len();
     // A reply has keys that no request may have; its content goes back as it stands.
     let message = Message::Assistant { blocks: blocks.into(), usage };
@@ -164,9 +164,17 @@ fn compacted(message: Value<'_>, faults: &mut Faults) -> Vec<Message> {
 }
 
 /// What one request took. Where the provider ran tools in a loop, the numbers are sums over that loop and
-/// say nothing about the context, unless each iteration is listed. `says_loop` is whether the answer shows it.
+/// say nothing about the context, unless each iteration is listed: then the last one that answered is the size. Those
+/// of a compaction or of an adviser are about another context. `says_loop` is whether the answer shows it.
 pub(crate) fn usage(usage: Value<'_>, says_loop: bool) -> Option<Usage> {
-    let last = usage.get("iterations").and_then(|list| list.elements().last());
+    let answered = |iteration: &Value<'_>| {
+        iteration.get("type").is_none_or(|kind| kind.kind() == Kind::Null || kind.is_text("message"))
+    };
+    let iterations = || usage.get("iterations").into_iter().flat_map(Value::elements);
+    let last = iterations().filter(answered).last();
+    if last.is_none() && iterations().next().is_some() {
+        return None;
+    }
     let counts_loop = usage
         .get("server_tool_use")
         .is_some_and(|used| used.fields().any(|(_, count)| count.number().is_some_and(|count| count > 0)));
@@ -186,14 +194,5 @@ pub(crate) fn usage(usage: Value<'_>, says_loop: bool) -> Option<Usage> {
         cache_read: number(read),
         cache_creation: number(written),
         reasoning: TokenCount::ZERO,
-    })
-}
-
-/// Whether blocks of an answer show that the provider ran tools while it answered: calls of its own, or results of
-/// calls of the answer before.
-pub(crate) fn ran_tools(content: &[Block]) -> bool {
-    content.iter().any(|block| {
-        matches!(block, Block::Opaque(item)
-            if matches!(&*item.kind, "server_tool_use" | "mcp_tool_use") || item.kind.ends_with("_tool_result"))
     })
 }

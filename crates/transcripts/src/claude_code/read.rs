@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use epitome_loop::{Block, Message, SharedText, Usage};
+use epitome_loop::{Block, Message, SharedText, Usage, ran_provider_tools};
 
 use super::gather::{Answer, Call, Unit, gather};
 use super::path::{Path, path};
@@ -137,7 +137,7 @@ impl<'a> Reader<'a, '_> {
             blocks.extend(anthropic::content(content, faults));
             reports.extend(reported);
         }
-        let ran_tools = anthropic::ran_tools(&blocks);
+        let ran_tools = ran_provider_tools(&blocks);
         let reported = |value: &Value<'_>| {
             anthropic::usage(*value, ran_tools).filter(|usage| *usage != Usage::default())
         };
@@ -150,7 +150,9 @@ impl<'a> Reader<'a, '_> {
         }
         let index = self.into.len();
         self.newest_model = Some((index, first));
-        if let Some(usage) = usage.filter(|_| first >= self.path.since) {
+        // What was reported before a compaction is void.
+        let usage = usage.filter(|_| first >= self.path.since);
+        if let Some(usage) = usage {
             self.into.reported = Some((index, usage));
         }
         self.close(first, lines.to_vec(), vec![Message::Assistant { blocks: blocks.into(), usage }]);

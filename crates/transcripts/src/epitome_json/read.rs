@@ -51,6 +51,7 @@ pub(crate) fn read(conversation: &Conversation<'_>, into: &mut Assembly) -> Resu
     // Messages kept behind a summary carry reports from before it, and nothing tells them from newer ones.
     if into.derived_prefix > 0 {
         into.reported = None;
+        into.void_reports(0..into.len());
     }
     Ok(())
 }

@@ -215,6 +215,11 @@ fn read_records(records: Vec<Value<'_>>, into: &mut Assembly) {
     let compacted =
         summary.and_then(|at| times.iter().find(|(index, _)| *index == at)).map(|(_, time)| *time);
     let counts = |time: &[u8]| compacted.is_none_or(|compacted| time > compacted);
+    for (index, _, time) in &reports {
+        if !counts(time) {
+            into.void_reports(*index..index.saturating_add(1));
+        }
+    }
     let newest = reports.iter().rev().find(|(_, _, time)| counts(time));
     into.reported = newest.map(|(index, usage, _)| (*index, *usage));
 }

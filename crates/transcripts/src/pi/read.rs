@@ -124,6 +124,9 @@ impl<'a> Reader<'a, '_> {
             self.into.reported = Some((index, *usage));
         }
         self.into.close(as_it_stands(record.range.clone()), vec![mapped]);
+        if !reports_count {
+            self.into.void_reports(index..self.into.len());
+        }
         Ok(())
     }
 

@@ -330,6 +330,13 @@ fn parse(bytes: &[u8]) -> Session {
     read(bytes, &ReadOptions::default(), &mut |_| {}).unwrap()
 }
 
+fn without_report(message: &Message) -> Message {
+    match message {
+        Message::Assistant { blocks, usage: _ } => Message::Assistant { blocks: blocks.clone(), usage: None },
+        other => other.clone(),
+    }
+}
+
 /// The messages as the format of a session can hold them: those of OpenAI do not mark errors, where messages are
 /// made of items, what the model says in a row is one message, and results in records of Claude Code are read in the
 /// order of their calls.
@@ -473,8 +480,9 @@ proptest! {
                 continue;
             }
             // System messages of a source that holds them as messages may stand anywhere.
+            // What was reported before is void behind a summary.
             let mut expected: Vec<Message> =
-                kept.iter().map(|&index| session.messages()[index].clone()).collect();
+                kept.iter().map(|&index| without_report(&session.messages()[index])).collect();
             let summary = Replacement { summary: Some("what <was> \"before\""), kept: &kept };
             let (written, report) = write(&session, &summary, session.format()).unwrap();
             prop_assert!(report.losses.iter().all(|loss| loss.kind.as_str() == "error_flag"));

@@ -205,20 +205,6 @@ impl Host {
             quality: count.quality,
         })
     }
-
-    /// A request that holds these messages, and nothing that is not seen here.
-    pub(super) fn request_of(&self, messages: &[Message]) -> Request {
-        Request {
-            model: self.key.clone(),
-            tools: Arc::clone(&self.frame.tools),
-            messages: messages.into(),
-            unseen_tokens: TokenCount::ZERO,
-        }
-    }
-
-    pub(super) fn ports(&self) -> &LoopPorts {
-        &self.ports.agent_loop
-    }
 }
 
 /// A summary of another program says what it says in ours.

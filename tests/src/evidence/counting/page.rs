@@ -11,11 +11,11 @@ use crate::evidence::EvidenceError;
 
 /// What holds the tables.
 pub(super) const PAGE: &str = "docs/counting.md";
-const BEGIN: &str = "<!-- counting: begin -->\n";
-const END: &str = "<!-- counting: end -->";
+/// What the tables of counting stand between marks of.
+pub(super) const MARK: &str = "counting";
 
 /// Set to anything, the page is written anew.
-pub(super) const WRITE: &str = "EPITOME_WRITE";
+pub(in crate::evidence) const WRITE: &str = "EPITOME_WRITE";
 
 /// The tables in Markdown.
 pub(super) fn tables(
@@ -81,17 +81,18 @@ pub(super) fn tables(
 }
 
 /// The page with other tables between its marks.
-pub(super) fn with_tables(page: &str, tables: &str) -> Option<String> {
-    let (before, rest) = page.split_once(BEGIN)?;
-    let (_, after) = rest.split_once(END)?;
-    Some(format!("{before}{BEGIN}{tables}{END}{after}"))
+pub(super) fn with_tables(page: &str, mark: &str, tables: &str) -> Option<String> {
+    let (begin, end) = (format!("<!-- {mark}: begin -->\n"), format!("<!-- {mark}: end -->"));
+    let (before, rest) = page.split_once(&begin)?;
+    let (_, after) = rest.split_once(&end)?;
+    Some(format!("{before}{begin}{tables}{end}{after}"))
 }
 
-/// Writes the tables into the page of a workspace.
-pub(super) fn write(workspace: &Path, tables: &str) -> Result<(), EvidenceError> {
+/// Writes tables into the page of a workspace, between the marks of this name.
+pub(in crate::evidence) fn write(workspace: &Path, mark: &str, tables: &str) -> Result<(), EvidenceError> {
     let path = workspace.join(PAGE);
     let page = fs::read_to_string(&path)?;
-    let page = with_tables(&page, tables)
+    let page = with_tables(&page, mark, tables)
         .ok_or_else(|| EvidenceError::Data { what: format!("{PAGE} has no place for the tables") })?;
     fs::write(&path, page)?;
     Ok(())
@@ -107,8 +108,8 @@ mod tests {
         let page = include_str!("../../../../docs/counting.md");
         assert!(page.contains("cargo xtask evidence counting"));
         assert!(page.contains(WRITE));
-        let (_, rest) = page.split_once(BEGIN).unwrap();
-        let (held, _) = rest.split_once(END).unwrap();
+        let (_, rest) = page.split_once("<!-- counting: begin -->\n").unwrap();
+        let (held, _) = rest.split_once("<!-- counting: end -->").unwrap();
         let empty = tables(&[], &[], &[], &LeftOut::new());
         let heads = |text: &str| {
             let is_head = |line: &&str| {
@@ -118,7 +119,7 @@ mod tests {
         };
         assert_eq!(heads(held), heads(&empty));
         assert!(held.lines().count() > empty.lines().count() + 10, "no figures");
-        assert_eq!(with_tables(page, held).as_deref(), Some(page));
-        assert_eq!(with_tables("no marks", ""), None);
+        assert_eq!(with_tables(page, MARK, held).as_deref(), Some(page));
+        assert_eq!(with_tables("no marks", MARK, ""), None);
     }
 }

@@ -1,15 +1,17 @@
 //! Figures of single requests: the whole request as the provider counted it, and parts where it says.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use epitome_counters::{Breakdown, Family, LocalCounter, ModelInfo, model_info};
 use epitome_loop::{Block, CountQuality, ModelKey, Request, TokenCount};
 use epitome_transcripts::{Format, ReadOptions, Session, read};
 use serde_json::Value;
 
-use super::records::{Exchange, file_of};
+use super::records::{Exchange, exchanges, file_of};
 use super::reported::{Reported, Void, reported};
 use super::row::{Row, Subject};
+use crate::evidence::EvidenceError;
 
 /// Why a figure is not in the table.
 pub(super) type LeftOut = BTreeMap<&'static str, Vec<String>>;
@@ -78,7 +80,7 @@ const UNREADABLE: &str = "the request is in a format that is not read";
 
 /// An exact counter where it can count the request, else one that estimates.
 fn counter_for(info: Option<&ModelInfo>, named: Option<&str>, session: &Session) -> (LocalCounter, ModelKey) {
-    let unknown = || LocalCounter::for_unknown_model(family_of(session.format()));
+    let unknown = || unknown(session);
     let Some(info) = info else {
         let name =
             named.map_or_else(|| session.model().cloned(), |name| Some(ModelKey::new("unknown", name)));
@@ -88,6 +90,32 @@ fn counter_for(info: Option<&ModelInfo>, named: Option<&str>, session: &Session)
     let exact = LocalCounter::new(info, false).ok().filter(|exact| exact.count_request(&request).is_ok());
     let counter = exact.or_else(|| LocalCounter::new(info, true).ok());
     (counter.unwrap_or_else(unknown), info.key.clone())
+}
+
+/// A counter for a model that is not known.
+pub(in crate::evidence) fn unknown(session: &Session) -> LocalCounter {
+    LocalCounter::for_unknown_model(family_of(session.format()))
+}
+
+/// A provider's count of a whole request beside ours.
+pub(in crate::evidence) struct Figure {
+    /// The file that holds it, with others perhaps.
+    pub(in crate::evidence) file: String,
+    pub(in crate::evidence) ours: u64,
+    pub(in crate::evidence) theirs: u64,
+}
+
+/// The whole requests in a folder of transcripts whose figures say something about their size, in the order of their
+/// files.
+pub(in crate::evidence) fn figures(files: &[PathBuf]) -> Result<Vec<Figure>, EvidenceError> {
+    let measured = exchanges(files)?;
+    let measured = measured.iter().filter_map(|exchange| measure(exchange).ok());
+    let figure = |measured: Measured| Figure {
+        file: file_of(&measured.place).to_owned(),
+        ours: measured.parts.total,
+        theirs: measured.reported.input,
+    };
+    Ok(measured.filter(|measured| !measured.reported.is_clients).map(figure).collect())
 }
 
 /// Whose form the requests of a session have, as the command takes it.
@@ -101,7 +129,7 @@ pub(super) fn family_of(format: Format) -> Family {
 }
 
 /// The request that the first messages of a session make.
-pub(super) fn request_of(session: &Session, model: &ModelKey, messages: usize) -> Request {
+pub(in crate::evidence) fn request_of(session: &Session, model: &ModelKey, messages: usize) -> Request {
     Request {
         model: model.clone(),
         tools: session.tools().clone(),

@@ -193,7 +193,7 @@ impl Summary {
 }
 
 /// The value below which so many percent of the sorted values lie.
-pub(super) fn quantile(sorted: &[f64], percent: usize) -> f64 {
+pub(in crate::evidence) fn quantile(sorted: &[f64], percent: usize) -> f64 {
     let last = sorted.len().saturating_sub(1);
     let at = (sorted.len() * percent / 100).min(last);
     sorted.get(at).copied().unwrap_or(0.0)
