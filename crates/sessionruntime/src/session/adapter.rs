@@ -280,8 +280,7 @@ impl SessionAdapter {
             RecordBody::Appended { first, messages } => {
                 let basis = live.state.basis();
                 live.add(messages, basis);
-                let model = &live.binding.model;
-                live.calibrating.added(*first, messages, model);
+                live.calibrating.added(*first, messages);
             }
             RecordBody::Committed(committed) => {
                 let trigger = live.binding.trigger();

@@ -113,7 +113,7 @@ impl Session {
                         let mut live = self.shared.live();
                         let is_same = live.basis == context.basis;
                         let next = is_same.then_some(live.state.messages());
-                        live.calibrating.sent(&context.binding.model, &context.framed, next);
+                        live.calibrating.sent(&context.framed, next);
                         live.state.tracker().level()
                     };
                     return Ok(self.leave(Admitted {

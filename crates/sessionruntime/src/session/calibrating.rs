@@ -49,8 +49,8 @@ pub(super) struct Calibrating {
     /// Reports whose requests have not been counted: the first and the newest of those that came.
     first: Option<Report>,
     newest: Option<Report>,
-    /// How the newest measurement was made.
-    measured: Option<Measured>,
+    /// How the newest measurement was made, while a compaction may follow from it.
+    measured: Option<Box<Measured>>,
 }
 
 /// What was learned of one model's requests by one counter.
@@ -63,7 +63,6 @@ struct Learned {
 
 #[derive(Debug)]
 struct Sent {
-    model: ModelKey,
     framed: Arc<Framed>,
     /// The number of the message that comes next, if it is the answer; `None` when the context is another one already.
     answer: Option<u64>,
@@ -74,7 +73,6 @@ struct Sent {
 struct Report {
     /// The number of the answer that it came with.
     answer: u64,
-    model: ModelKey,
     /// What surrounded the request, where that is known.
     framed: Option<Arc<Framed>>,
     /// The request and the answer.
@@ -91,40 +89,49 @@ struct Measured {
 impl Calibrating {
     /// Messages were added, of which the first has this number. An answer to the request that was given leave last is
     /// about that request only if nothing came in between.
-    pub(super) fn added(&mut self, first: u64, messages: &[Message], model: &ModelKey) {
+    pub(super) fn added(&mut self, first: u64, messages: &[Message]) {
         for (message, answer) in messages.iter().zip(first..) {
             if !matches!(message, Message::Assistant { .. }) {
                 continue;
             }
             let framed = match self.sent.take() {
-                Some(sent) if sent.answer == Some(answer) && sent.model == *model => Some(sent.framed),
+                Some(sent) if sent.answer == Some(answer) => Some(sent.framed),
                 Some(_) => continue,
                 None => None,
             };
             let Some(reported) = reported_with(message) else { continue };
-            let report = Report { answer, model: model.clone(), framed, reported };
+            let report = Report { answer, framed, reported };
             self.first.get_or_insert_with(|| report.clone());
             self.newest = Some(report);
         }
     }
 
     /// Leave was given to send a request. `answer` is the number of the message that comes next.
-    pub(super) fn sent(&mut self, model: &ModelKey, framed: &Arc<Framed>, answer: Option<u64>) {
-        self.sent = Some(Sent { model: model.clone(), framed: Arc::clone(framed), answer });
+    pub(super) fn sent(&mut self, framed: &Arc<Framed>, answer: Option<u64>) {
+        self.sent = Some(Sent { framed: Arc::clone(framed), answer });
     }
 
     /// The context is another one: absolute figures for the one before are void.
     pub(super) fn context_changed(&mut self) {
-        (self.first, self.newest) = (None, None);
-        // An answer that is still to come is about the context before.
-        self.sent.iter_mut().for_each(|sent| sent.answer = None);
+        self.void_reports();
         self.learned.iter_mut().for_each(|learned| learned.calibration.context_changed());
+    }
+
+    /// Reports that have not been counted, and one that is still to come, are about another context or another model.
+    pub(super) fn void_reports(&mut self) {
+        (self.first, self.newest) = (None, None);
+        self.sent.iter_mut().for_each(|sent| sent.answer = None);
+    }
+
+    /// No compaction follows from what was measured.
+    pub(super) fn rest(&mut self) {
+        self.measured = None;
     }
 
     /// A request was measured.
     pub(super) fn measured(&mut self, measuring: &Measuring) {
         let Measuring { basis, request_fingerprint, scale, .. } = *measuring;
-        self.measured = Some(Measured { basis, request_fingerprint, scale });
+        self.measured = Some(Box::new(Measured { basis, request_fingerprint, scale }));
     }
 
     /// How this very request was measured before; `None` when it was not, or by another process.
@@ -204,6 +211,9 @@ impl Live {
     /// The reports that wait to be counted, oldest first, each with the conversation up to its answer. Whoever takes
     /// them counts them.
     fn take_reports(&mut self, binding: &Binding) -> Vec<(Report, Arc<[Message]>)> {
+        if self.binding.model != binding.model {
+            return Vec::new();
+        }
         let Calibrating { first, newest, .. } = &mut self.calibrating;
         let newest = newest.take();
         let first =
@@ -216,7 +226,7 @@ impl Live {
             let behind = report.answer.checked_sub(self.state.added_since())?;
             let at = before.checked_add(usize::try_from(behind).ok()?)?;
             let answered = self.messages.get(..=at)?.iter().cloned().collect();
-            (report.model == binding.model).then_some((report, answered))
+            Some((report, answered))
         };
         first.into_iter().chain(newest).filter_map(with_context).collect()
     }

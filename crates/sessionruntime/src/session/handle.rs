@@ -96,6 +96,9 @@ impl Session {
         {
             let mut live = self.shared.live();
             live.opened = Some(binding.opened(&live.framed));
+            if live.binding.model != binding.model {
+                live.calibrating.void_reports();
+            }
             live.binding = binding;
             // Runs of the lanes before end with them.
             live.lanes = None;

@@ -202,6 +202,9 @@ impl Live {
     /// Gives back what is not needed while nothing happens. Lanes with a fault stay, to tell of it.
     pub(super) fn rest(&mut self) {
         let is_idle = self.attempt.is_none();
+        if is_idle {
+            self.calibrating.rest();
+        }
         self.lanes.take_if(|lanes| is_idle && lanes.owned() == 0 && lanes.fault().is_none());
     }
 

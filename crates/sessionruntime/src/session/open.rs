@@ -161,7 +161,7 @@ impl Session {
         let mut calibrating = Calibrating::default();
         let added_since = restored.state.added_since();
         let added = restored.messages.get(usize::try_from(added_since).unwrap_or(usize::MAX)..);
-        calibrating.added(added_since, added.unwrap_or_default(), &binding.model);
+        calibrating.added(added_since, added.unwrap_or_default());
         let messages = restored.context_messages(&restored.state.context());
         let live = Live {
             bytes: bytes_of(&messages),
