@@ -1,5 +1,7 @@
 //! Words as they are compared: without case, without what cannot be seen, and with look-alikes made alike.
 
+use crate::defusing::{is_unseen, turns_direction};
+
 /// A word, folded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Word {
@@ -80,27 +82,10 @@ fn escaped(text: &str) -> Option<(char, &str)> {
     Some((char::from_u32(code?.ok()?)?, behind))
 }
 
-/// Whether a character has no width: joiners, marks of direction, tags, and selectors of variants.
+/// Whether a character has no width: what is never seen, marks of direction, joiners, and selectors of variants.
 fn is_invisible(character: char) -> bool {
-    matches!(
-        character,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'
-            | '\u{1160}'
-            | '\u{17b4}'
-            | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+    let joins_or_selects = matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
+    joins_or_selects || is_unseen(character) || turns_direction(character)
 }
 
 /// Scripts that write no spaces: Chinese, Japanese, Thai and their neighbors.
