@@ -18,8 +18,12 @@ pub(super) fn transcript(input: &Value, expect: &Value) -> Judgment {
     let all: Vec<usize> = (0..messages.len()).collect();
     let ours = write(&all, limit);
     let sizes: Vec<usize> = all.iter().map(|&at| write(&[at], usize::MAX).text.chars().count()).collect();
+    let expected = word(&expect["text"]);
+    if expect["chars"] != expected.chars().count() {
+        return Judgment::of("the size of the text", "another size");
+    }
     let is_equal = json!(sizes) == expect["block_chars"]
-        && ours.text.as_str() == with_our_marks(word(&expect["text"]))
+        && ours.text.as_str() == with_our_marks(expected)
         && shape(ours.shape) == expect["shape"];
     equal_or(is_equal, "the transcript", NOTHING_FORGED, is_escaped(messages), !ours.text.contains('<'))
 }
@@ -40,7 +44,7 @@ fn shape(shape: TranscriptShape) -> Value {
 }
 
 /// The reference's transcript with our marks of what is left out.
-fn with_our_marks(text: &str) -> String {
+pub(super) fn with_our_marks(text: &str) -> String {
     let mut ours = String::new();
     for line in text.split_inclusive('\n') {
         let between = |start: &str, end: &str| {

@@ -40,8 +40,12 @@ pub(super) fn extract_json(input: &Value, expect: &Value) -> Judgment {
 
 pub(super) fn parse(input: &Value, expect: &Value) -> Judgment {
     let text = word(&input["text"]);
+    let reference = reference_reader::parse(text);
+    if reference != *expect {
+        return Judgment::of("what the reference's rules give", "another reading");
+    }
     let ours = summary_value(read_summary(text).as_ref());
-    let rule = is_read_otherwise(text) && reference_reader::read(text) == expect["parsed"];
+    let rule = is_read_otherwise(text);
     equal_or(ours == expect["parsed"], "the lists", BETTER_READING, rule, keeps_items(text, &ours))
 }
 
@@ -212,7 +216,7 @@ mod tests {
         /// What the reference would answer is always equal to ours or in the class, also in files never seen.
         #[test]
         fn every_answer_is_equal_or_in_the_class(text in answer()) {
-            let expect = json!({"parsed": reference_reader::read(&text)});
+            let expect = reference_reader::parse(&text);
             let judgment = parse(&json!({"text": text}), &expect);
             prop_assert!(matches!(judgment, Judgment::Equal | Judgment::Better(_)), "{judgment:?} {text:?}");
         }

@@ -8,12 +8,22 @@ const MOST_ITEMS: usize = 50;
 
 /// The four lists, or null.
 pub(super) fn read(text: &str) -> Value {
-    if let Some(value) = extract_json(text)
-        && let Some(lists) = lists_of(&value)
-    {
-        return lists;
+    lists_in_json(text).unwrap_or_else(|| scan_headings(text))
+}
+
+/// What a vector about reading says of a text.
+pub(super) fn parse(text: &str) -> Value {
+    let (in_json, in_lines) = (lists_in_json(text), scan_headings(text));
+    match in_json {
+        Some(lists) if in_lines.is_null() || in_lines == lists => json!({"parsed": lists, "via": "json"}),
+        Some(lists) => json!({"parsed": lists, "via": "json", "heading_scan_would_give": in_lines}),
+        None if in_lines.is_null() => json!({"parsed": null}),
+        None => json!({"parsed": in_lines, "via": "headings"}),
     }
-    scan_headings(text)
+}
+
+fn lists_in_json(text: &str) -> Option<Value> {
+    lists_of(&extract_json(text)?)
 }
 
 fn value_of(lists: &[Vec<String>; 4]) -> Value {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::Judgment;
 use super::classes::{BETTER_READING, EXACT_TRIM, NOTHING_FORGED, SECTIONS_KEPT};
-use super::equal_or;
+use super::{equal_or, reference_pass, reference_reader};
 use super::reading::is_read_otherwise;
 use super::scene::{self, summary_value, with_our_words, word};
 
@@ -31,6 +31,9 @@ pub(super) fn render(input: &Value, expect: &Value) -> Judgment {
     if !figures {
         return Judgment::of("the figures", "other figures");
     }
+    if !is_rendered_so(input, &template, expect) {
+        return Judgment::of("what the reference's rules give", "another text");
+    }
     let ours = structured_render(&summary, &template);
     let is_equal = ours == with_our_words(word(&expect["text"]));
     equal_or(
@@ -45,6 +48,15 @@ pub(super) fn render(input: &Value, expect: &Value) -> Judgment {
 pub(super) fn round_trip(input: &Value, expect: &Value) -> Judgment {
     let summary = scene::summary(&input["summary"]);
     let template = scene::template(&input["template"]);
+    let lists = reference_reader::read(word(&expect["text"]));
+    let again = reference_pass::render(&lists, &template);
+    let follows_the_rules = is_rendered_so(input, &template, expect)
+        && lists == expect["reparsed"]
+        && expect["identical"] == (lists == input["summary"])
+        && expect["rerender_same"] == (!lists.is_null() && again == word(&expect["text"]));
+    if !follows_the_rules {
+        return Judgment::of("what the reference's rules give", "another text");
+    }
     let ours = structured_render(&summary, &template);
     if ours != with_our_words(word(&expect["text"])) {
         let rule = could_forge(&summary, &template);
@@ -55,6 +67,12 @@ pub(super) fn round_trip(input: &Value, expect: &Value) -> Judgment {
         && expect["identical"] == (again.as_ref() == Some(&summary))
         && expect["rerender_same"] == again.is_some_and(|again| structured_render(&again, &template) == ours);
     equal_or(is_equal, "what is read back", BETTER_READING, is_read_otherwise(&ours), true)
+}
+
+/// Whether the text of a vector is what the reference's rules give.
+fn is_rendered_so(input: &Value, template: &SummaryTemplate, expect: &Value) -> bool {
+    let text = reference_pass::render(&input["summary"], template);
+    with_our_words(&text) == with_our_words(word(&expect["text"]))
 }
 
 fn structured_render(summary: &StructuredSummary, template: &SummaryTemplate) -> String {
@@ -81,7 +99,7 @@ pub(super) fn substantive(input: &Value, expect: &Value) -> Judgment {
             || ["```", "~~~", "---", "==="].iter().any(|mark| line.trim().starts_with(mark))
             || matches!(line.trim(), "-" | "*" | "+" | "•" | TRIMMED_MARK)
     };
-    let rule = super::reference_pass::is_substantive(text)
+    let rule = reference_pass::is_substantive(text)
         && expect["substantive"] == true
         && text.lines().any(is_shell_line);
     equal_or(expect["substantive"] == ours, "a word", EXACT_TRIM, rule, !ours)
@@ -97,7 +115,11 @@ pub(super) fn trim(input: &Value, expect: &Value) -> Judgment {
     }
     let ours = trim_answer(text, &template, budget);
     let expected = expect["text"].as_str().map(|text| render_text(text, &template));
-    if json!(super::reference_pass::trim(text, &input["template"], budget.get())) != expect["text"] {
+    let after = expected.as_deref().map(|text| estimate_text(text).get());
+    if expect["rendered_tokens_after"] != json!(after) {
+        return Judgment::of(expect["rendered_tokens_after"].to_string(), json!(after).to_string());
+    }
+    if json!(reference_pass::trim(text, &input["template"], budget.get())) != expect["text"] {
         return Judgment::of("what the reference's rules give", "another text");
     }
     let is_equal = ours.as_ref().map(|ours| ours.text.as_str()) == expected.as_deref();
