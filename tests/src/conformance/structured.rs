@@ -67,3 +67,74 @@ fn equal_or(is_equal: bool, what: &str, class: &'static str, rule: bool, check: 
         Judgment::of(what, format!("{got} ({class})"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::vectors::read_vectors;
+
+    /// The paths to everything in a value that is neither a list nor an object.
+    fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
+        match value {
+            Value::Object(entries) => {
+                entries.iter().for_each(|(key, value)| leaves(value, &format!("{path}/{key}"), found));
+            }
+            Value::Array(values) => {
+                let values = values.iter().enumerate();
+                values.for_each(|(at, value)| leaves(value, &format!("{path}/{at}"), found));
+            }
+            _ => found.push(path.to_owned()),
+        }
+    }
+
+    fn another(value: &Value) -> Value {
+        match value {
+            Value::Bool(is) => json!(!is),
+            Value::Number(number) => json!(number.as_f64().unwrap_or_default() + 1.5),
+            Value::String(text) => json!(format!("{text}z")),
+            _ => json!("z"),
+        }
+    }
+
+    /// A vector that was tampered with anywhere in what it expects is neither equal nor in a class.
+    #[test]
+    fn every_figure_of_a_vector_is_compared() {
+        const OF_EACH_KIND: usize = 4;
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors/structured");
+        let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
+        for (_, file) in super::super::files_of(&folder).unwrap() {
+            for case in read_vectors(&file).unwrap() {
+                // Without a change nothing is counted in our outcome.
+                let counts_nothing = case.expect["result"] == "no_change";
+                // Our rule for a shell may be the tampered answer.
+                if case.op == "substantive" {
+                    continue;
+                }
+                let mut paths = Vec::new();
+                leaves(&case.expect, "", &mut paths);
+                for path in paths {
+                    if counts_nothing && ["/tokens_before", "/tokens_after"].contains(&path.as_str()) {
+                        continue;
+                    }
+                    let kind = path.replace(|character: char| character.is_ascii_digit(), "");
+                    let judged = seen.entry((case.op.clone(), kind)).or_default();
+                    if *judged == OF_EACH_KIND {
+                        continue;
+                    }
+                    *judged += 1;
+                    let mut expect = case.expect.clone();
+                    let place = expect.pointer_mut(&path).unwrap();
+                    *place = another(place);
+                    let judgment = judge(&case.op, &case.input, &expect);
+                    assert!(matches!(judgment, Judgment::Different { .. }), "{} {path}: {judgment:?}", case.id);
+                }
+            }
+        }
+        assert!(seen.len() > 80, "{}", seen.len());
+    }
+}
