@@ -57,7 +57,7 @@ pub struct ModelAnswer {
 pub enum FinishReason {
     /// The model had said what it had to say.
     Stop,
-    /// No further tokens were allowed: the answer is cut.
+    /// The answer is cut: no further tokens were allowed, or the provider paused.
     Length,
     /// The model calls tools.
     ToolCalls,
@@ -87,8 +87,9 @@ pub enum ModelCallErrorKind {
     /// It took longer than allowed.
     #[error("it took too long")]
     Timeout,
-    /// The provider answered with an error.
-    #[error("status {0}")]
+    /// The provider answered with an error: its status, or one below 300 where the answer calls itself a success and says
+    /// that it failed.
+    #[error("{}", status_words(*.0))]
     Status(u16),
     /// The answer is larger than allowed.
     #[error("the answer has more than {limit} bytes")]
@@ -108,6 +109,13 @@ pub enum ModelCallErrorKind {
     /// There is no key for this provider.
     #[error("there is no key for this provider")]
     NoKey,
+}
+
+fn status_words(status: u16) -> String {
+    match status {
+        ..300 => "the provider reported a failure".to_owned(),
+        _ => format!("status {status}"),
+    }
 }
 
 impl From<ModelCallErrorKind> for ModelCallError {

@@ -6,6 +6,7 @@ mod api_key;
 mod capability;
 mod dialect;
 mod endpoint;
+mod finish_word;
 mod gemini;
 mod http_date;
 #[cfg(test)]

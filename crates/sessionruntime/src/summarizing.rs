@@ -95,6 +95,9 @@ fn words(failure: &RunFailure) -> String {
             CauseKind::Canceled => Some("the summarizer was stopped".to_owned()),
             CauseKind::Deadline => Some("the summarizer took longer than it may".to_owned()),
             CauseKind::Network => Some("the summarizing model was not reached".to_owned()),
+            CauseKind::Api { status: ..300, .. } => {
+                Some("the provider of the summarizing model reported a failure".to_owned())
+            }
             CauseKind::Api { status, .. } => {
                 Some(format!("the provider of the summarizing model answered with status {status}"))
             }

@@ -10,6 +10,8 @@ mod json;
 mod markdown;
 mod xml;
 
+use std::borrow::Cow;
+
 use epitome_loop::{InvalidSummaryReason, Section, SummarySections};
 
 /// A longer answer is not looked at.
@@ -95,11 +97,8 @@ pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryRe
         return Err(InvalidSummaryReason::ByteLimit);
     }
     let mut repairs = Vec::new();
-    let cleaned = text.contains(is_forbidden).then(|| text.replace(is_forbidden, ""));
-    if cleaned.is_some() {
-        repairs.push(Repair::ForbiddenCharacters);
-    }
-    let bare = envelope::unwrap(cleaned.as_deref().unwrap_or(text), &mut repairs);
+    let text = without_forbidden(text, &mut repairs);
+    let bare = envelope::unwrap(&text, &mut repairs);
     if bare.is_empty() {
         return Err(InvalidSummaryReason::OutputShape);
     }
@@ -113,7 +112,9 @@ pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryRe
     // An item that is nothing but a mark says nothing, whatever form it came in.
     for section in Section::ALL {
         let items = sections.items_mut(section);
-        *items = items.iter().flat_map(|item| SummarySections::items_of_text(item)).collect();
+        // Escapes of XML and JSON stand for any character.
+        let texts = items.iter().map(|item| without_forbidden(item, &mut repairs));
+        *items = texts.flat_map(|text| SummarySections::items_of_text(&text)).collect();
     }
     if sections.goal.is_empty() || sections.state.is_empty() {
         return Err(InvalidSummaryReason::XmlContent);
@@ -133,6 +134,15 @@ fn leave_out(text: &str, repairs: &mut Vec<Repair>) -> Result<(), InvalidSummary
     }
     repairs.push(Repair::TextAround);
     Ok(())
+}
+
+/// A text without the characters that XML has no place for.
+fn without_forbidden<'a>(text: &'a str, repairs: &mut Vec<Repair>) -> Cow<'a, str> {
+    if !text.contains(is_forbidden) {
+        return Cow::Borrowed(text);
+    }
+    repairs.push(Repair::ForbiddenCharacters);
+    Cow::Owned(text.replace(is_forbidden, ""))
 }
 
 /// Characters that XML has no place for.

@@ -131,7 +131,11 @@ mod tests {
                     let place = expect.pointer_mut(&path).unwrap();
                     *place = another(place);
                     let judgment = judge(&case.op, &case.input, &expect);
-                    assert!(matches!(judgment, Judgment::Different { .. }), "{} {path}: {judgment:?}", case.id);
+                    assert!(
+                        matches!(judgment, Judgment::Different { .. }),
+                        "{} {path}: {judgment:?}",
+                        case.id
+                    );
                 }
             }
         }

@@ -86,6 +86,8 @@ fn cases_of(speaker: Speaker, answers: AnswerMode) -> Vec<FaultCase> {
     push("length cut", answer(FinishReason::Length), ok(Body::Whole(said(Says::CutText))));
     push("tool call as answer", answer(FinishReason::ToolCalls), ok(Body::Whole(said(Says::Call))));
 
+    push("failed at its end", Wanted::Error(Status(200)), ok(Body::Whole(said(Says::Failed))));
+
     let error = speaker.error().to_string().into_bytes();
     let fails = |status, headers: Vec<(&'static str, String)>| {
         Does::Replies(Reply { status, headers, body: Body::Whole(error.clone()) })

@@ -29,6 +29,8 @@ pub(super) enum Says {
     Snapshot,
     /// A text that is cut.
     CutText,
+    /// A text, and then a failure of the server's.
+    Failed,
     /// A refusal in words.
     Refusal,
     /// A refusal without any.
@@ -154,6 +156,7 @@ fn chat_message(says: Says) -> Value {
 fn chat_finish(says: Says) -> &'static str {
     match says {
         Says::CutText => "length",
+        Says::Failed => "error",
         Says::WordlessRefusal => "content_filter",
         Says::Call => "tool_calls",
         _ => "stop",
@@ -208,7 +211,12 @@ fn response(says: Says) -> Value {
         Says::WordlessRefusal => json!({"reason": "content_filter"}),
         _ => Value::Null,
     };
-    json!({"id": "r", "object": "response", "status": if cut.is_null() { "completed" } else { "incomplete" },
+    let status = match says {
+        Says::Failed => "failed",
+        _ if cut.is_null() => "completed",
+        _ => "incomplete",
+    };
+    json!({"id": "r", "object": "response", "status": status,
         "error": null, "incomplete_details": cut, "model": model(says), "output": output,
         "usage": {"input_tokens": 11, "input_tokens_details": {"cached_tokens": 4}, "output_tokens": 5,
             "output_tokens_details": {"reasoning_tokens": 0}, "total_tokens": 16}})
@@ -225,6 +233,7 @@ fn messages_content(says: Says) -> Value {
 fn messages_stop(says: Says) -> &'static str {
     match says {
         Says::CutText => "max_tokens",
+        Says::Failed => "error",
         Says::Refusal | Says::WordlessRefusal => "refusal",
         Says::Call => "tool_use",
         _ => "end_turn",
@@ -275,6 +284,7 @@ fn contents(says: Says) -> Value {
     let (parts, finish) = match says {
         Says::WordlessRefusal => (json!([]), "SAFETY"),
         Says::CutText => (json!([{"text": text()}]), "MAX_TOKENS"),
+        Says::Failed => (json!([{"text": text()}]), "OTHER"),
         Says::Call => (json!([{"functionCall": {"id": "call_1", "name": "run", "args": {"a": 1}}}]), "STOP"),
         _ => (json!([{"text": text()}]), "STOP"),
     };

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::SIGNATURE;
 use crate::answer::Draft;
+use crate::finish_word::finish_of;
 use crate::provider_error::error_in_answer;
 use crate::wire_json::object;
 
@@ -120,7 +121,7 @@ pub(super) fn read(body: &[u8]) -> Result<Draft, ModelCallErrorKind> {
     for part in parts {
         push_part(&mut draft, part);
     }
-    push_end(&mut draft, stop_reason.as_deref(), stop_details);
+    push_end(&mut draft, stop_reason.as_deref(), stop_details)?;
     Ok(draft)
 }
 
@@ -148,15 +149,14 @@ pub(super) fn push_call(draft: &mut Draft, id: String, name: String, input: Opti
 }
 
 /// Why it ended, with the words of a refusal.
-pub(super) fn push_end(draft: &mut Draft, reason: Option<&str>, details: Option<StopDetails>) {
-    draft.finish = reason.map(|reason| match reason {
-        "end_turn" | "stop_sequence" => FinishReason::Stop,
-        "max_tokens" | "model_context_window_exceeded" => FinishReason::Length,
-        "tool_use" => FinishReason::ToolCalls,
-        "refusal" => FinishReason::Refused,
-        _ => FinishReason::Unknown,
-    });
+pub(super) fn push_end(
+    draft: &mut Draft,
+    reason: Option<&str>,
+    details: Option<StopDetails>,
+) -> Result<(), ModelCallErrorKind> {
+    draft.finish = reason.map(finish_of).transpose()?;
     if draft.finish == Some(FinishReason::Refused) {
         draft.push_refusal(details.and_then(|details| details.explanation).unwrap_or_default());
     }
+    Ok(())
 }

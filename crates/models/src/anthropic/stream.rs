@@ -153,7 +153,7 @@ impl EventReader for Reader {
                 _ => {}
             }
         }
-        push_end(&mut draft, stop_reason.as_deref(), stop_details);
+        push_end(&mut draft, stop_reason.as_deref(), stop_details)?;
         Ok(draft)
     }
 }

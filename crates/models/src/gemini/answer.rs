@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 
 use super::SIGNATURE;
 use crate::answer::{Draft, usage_with_cache_inside};
+use crate::finish_word::finish_of;
 use crate::provider_error::error_in_answer;
 use crate::wire_json::object;
 
@@ -152,7 +153,8 @@ pub(super) fn take(body: &[u8], gathered: &mut Gathered) -> Result<(), ModelCall
     for part in content.and_then(|content| content.parts).into_iter().flatten() {
         gathered.push_part(part);
     }
-    if let Some(finish) = finish_reason.as_deref().map(finish) {
+    if let Some(word) = finish_reason {
+        let finish = finish_of(&word)?;
         gathered.draft.finish = Some(finish);
         if finish == FinishReason::Refused {
             gathered.refusal.push_str(&finish_message.unwrap_or_default());
@@ -202,18 +204,5 @@ impl Gathered {
         }
         draft.push_refusal(refusal);
         draft
-    }
-}
-
-/// Why it ended, by Google's words.
-fn finish(reason: &str) -> FinishReason {
-    match reason {
-        "STOP" => FinishReason::Stop,
-        "MAX_TOKENS" => FinishReason::Length,
-        "SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" | "IMAGE_SAFETY" => {
-            FinishReason::Refused
-        }
-        "UNEXPECTED_TOOL_CALL" => FinishReason::ToolCalls,
-        _ => FinishReason::Unknown,
     }
 }

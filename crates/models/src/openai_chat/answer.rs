@@ -2,18 +2,16 @@
 
 use std::fmt;
 
-use epitome_loop::{Block, FinishReason, ModelCallErrorKind, RawJson, Thinking, ToolUse};
+use epitome_loop::{Block, ModelCallErrorKind, RawJson, Thinking, ToolUse};
 use serde::Deserialize;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::usage::WireUsage;
 use crate::answer::Draft;
+use crate::finish_word::finish_of;
 use crate::provider_error::error_in_answer;
 use crate::wire_json::object;
-
-/// The end of an answer that failed on the way, as gateways call it.
-pub(super) const FAILED: &str = "error";
 
 #[derive(Deserialize)]
 struct Body<'a> {
@@ -134,12 +132,10 @@ pub(super) fn read(body: &[u8]) -> Result<Draft, ModelCallErrorKind> {
     if let Some(kind) = error_in_answer(error) {
         return Err(kind);
     }
-    if finish_reason.as_deref() == Some(FAILED) {
-        return Err(ModelCallErrorKind::Status(200));
-    }
+    let finish = finish_reason.as_deref().map(finish_of).transpose()?;
     let said = message.ok_or(ModelCallErrorKind::Malformed)?;
     let mut draft = Draft { usage: usage.and_then(WireUsage::usage), model, ..Draft::default() };
-    draft.finish = finish_reason.as_deref().map(finish);
+    draft.finish = finish;
     push_said(&mut draft, said);
     Ok(draft)
 }
@@ -162,16 +158,5 @@ pub(super) fn push_said(draft: &mut Draft, said: Said) {
         let input = arguments.filter(|text| !text.is_empty()).map(|text| RawJson::parse_or_quote(&text));
         let call = ToolUse::new(id.unwrap_or_default(), name.unwrap_or_default(), input, None);
         draft.blocks.push(Block::ToolUse(call));
-    }
-}
-
-/// Why it ended, by the servers' words.
-pub(super) fn finish(reason: &str) -> FinishReason {
-    match reason {
-        "stop" | "eos" | "stop_sequence" => FinishReason::Stop,
-        "length" | "max_tokens" => FinishReason::Length,
-        "tool_calls" | "function_call" => FinishReason::ToolCalls,
-        "content_filter" | "refusal" => FinishReason::Refused,
-        _ => FinishReason::Unknown,
     }
 }

@@ -6,10 +6,11 @@ use epitome_loop::ModelCallErrorKind;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::answer::{Content, FAILED, Said, WireCall, WireFunction, finish, push_said};
+use super::answer::{Content, Said, WireCall, WireFunction, push_said};
 use super::usage::WireUsage;
 use crate::answer::Draft;
 use crate::dialect::EventReader;
+use crate::finish_word::finish_of;
 use crate::provider_error::error_in_answer;
 use crate::wire_json::object;
 
@@ -107,10 +108,7 @@ impl EventReader for Reader {
             self.begun = true;
             self.take_said(delta.unwrap_or_default());
             if let Some(reason) = finish_reason.filter(|reason| !reason.is_empty()) {
-                if reason == FAILED {
-                    return Err(ModelCallErrorKind::Status(200));
-                }
-                self.draft.finish = Some(finish(&reason));
+                self.draft.finish = Some(finish_of(&reason)?);
                 self.whole = true;
             }
         }

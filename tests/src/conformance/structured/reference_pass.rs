@@ -203,7 +203,8 @@ pub(super) fn compact(input: &Value) -> Value {
 fn host_blocks(input: &Value) -> Vec<String> {
     let (config, context) = (&input["config"], &input["context"]);
     let given = |text: &Value, name: &str| text.is_string().then(|| name.to_owned());
-    let contexts = (0..list(&context["additional_context"]).len()).map(|at| format!("additional_context[{at}]"));
+    let contexts =
+        (0..list(&context["additional_context"]).len()).map(|at| format!("additional_context[{at}]"));
     let instructs = given(&config["summary_instructions"], "config_instructions");
     instructs
         .filter(|_| !word(&config["summary_instructions"]).trim().is_empty())
@@ -304,7 +305,10 @@ pub(super) fn broken_rules(input: &Value, expect: &Value) -> Vec<String> {
         }
     };
     // Errors of some kinds say nothing of their own.
-    say("error_mentions", expect["error_mentions"].is_null() || ours["error_mentions"] == expect["error_mentions"]);
+    say(
+        "error_mentions",
+        expect["error_mentions"].is_null() || ours["error_mentions"] == expect["error_mentions"],
+    );
     let places = |value: &Value| with_our_words(&value["messages"].to_string());
     say("messages", places(&ours) == places(expect));
     // Where nothing is to be done, nothing is counted here.

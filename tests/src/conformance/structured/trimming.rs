@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use super::super::Judgment;
 use super::classes::{BETTER_READING, EXACT_TRIM, NOTHING_FORGED, SECTIONS_KEPT};
-use super::{equal_or, reference_pass, reference_reader};
 use super::reading::is_read_otherwise;
 use super::scene::{self, summary_value, with_our_words, word};
+use super::{equal_or, reference_pass, reference_reader};
 
 /// A text as the only entry of a template's first section, with nothing neutralized: as the reference renders it, a
 /// section that is named twice shown twice.
