@@ -4,6 +4,7 @@
 //! epitome-benches` looks at some of them with criterion.
 
 mod agent_text;
+mod answer_paths;
 mod compaction_paths;
 mod counter_paths;
 mod documents;
@@ -40,6 +41,7 @@ pub const GROUPS: &[&[HotPath]] = &[
     session_paths::PATHS,
     counter_paths::PATHS,
     extractive_paths::PATHS,
+    answer_paths::PATHS,
     compaction_paths::PATHS,
     journal_paths::PATHS,
 ];

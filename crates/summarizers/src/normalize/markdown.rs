@@ -7,7 +7,7 @@ use super::{Repair, leave_out};
 /// Reads the sections. Text in front of the first heading is an introduction; a heading that is no section would take what
 /// is below it along, so it is refused.
 pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Result<SummarySections, InvalidSummaryReason> {
-    let mut sections = SummarySections::default();
+    let mut items: [Vec<String>; Section::ALL.len()] = Default::default();
     let mut seen: Vec<Section> = Vec::new();
     let mut around = Vec::new();
     let mut in_fence = false;
@@ -29,7 +29,11 @@ pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Result<SummarySecti
             (Some(Heading::Unknown), Some(_)) => return Err(InvalidSummaryReason::XmlStructure),
             (None, None) if line.is_empty() => {}
             (None, None) => around.push(line),
-            (None, Some(section)) => add(sections.items_mut(*section), line, in_fence),
+            (None, Some(section)) => {
+                if let Some(items) = items.get_mut(*section as usize) {
+                    add(items, line, in_fence);
+                }
+            }
         }
     }
     if seen.is_empty() {
@@ -44,6 +48,10 @@ pub(super) fn read(text: &str, repairs: &mut Vec<Repair>) -> Result<SummarySecti
     }
     if seen.len() < Section::ALL.len() {
         repairs.push(Repair::MissingSections);
+    }
+    let mut sections = SummarySections::default();
+    for (section, items) in Section::ALL.into_iter().zip(items) {
+        *sections.items_mut(section) = items.into_iter().map(SharedText::from).collect();
     }
     Ok(sections)
 }
@@ -68,7 +76,7 @@ fn heading(line: &str) -> Option<Heading> {
 }
 
 /// Adds a line: an item of its own when it is marked as one or begins the section, else more of the item before it.
-fn add(items: &mut Vec<SharedText>, line: &str, in_fence: bool) {
+fn add(items: &mut Vec<String>, line: &str, in_fence: bool) {
     if line.is_empty() || line == "-" {
         return;
     }
@@ -82,7 +90,10 @@ fn add(items: &mut Vec<SharedText>, line: &str, in_fence: bool) {
         return;
     }
     match (item, items.last_mut()) {
-        (None, Some(last)) => *last = format!("{} {line}", last.as_str()).into(),
+        (None, Some(last)) => {
+            last.push(' ');
+            last.push_str(line);
+        }
         _ => items.push(item.unwrap_or(line).into()),
     }
 }

@@ -121,16 +121,20 @@ fn items(content: &str, repairs: &mut Vec<Repair>) -> Vec<SharedText> {
 fn decoded(content: &str, repairs: &mut Vec<Repair>) -> String {
     let mut text = String::with_capacity(content.len());
     let mut rest = content;
+    // Looked for but once: an answer may open any number and close none.
+    let mut may_close = true;
     while let Some(at) = rest.find(['&', '<']) {
         let (plain, marked) = rest.split_at(at);
         text.push_str(plain);
-        if let Some((inner, behind)) =
-            marked.strip_prefix("<![CDATA[").and_then(|cdata| cdata.split_once("]]>"))
-        {
-            repairs.push(Repair::Cdata);
-            text.push_str(inner);
-            rest = behind;
-            continue;
+        if let Some(cdata) = marked.strip_prefix("<![CDATA[").filter(|_| may_close) {
+            let closed = cdata.split_once("]]>");
+            may_close = closed.is_some();
+            if let Some((inner, behind)) = closed {
+                repairs.push(Repair::Cdata);
+                text.push_str(inner);
+                rest = behind;
+                continue;
+            }
         }
         if let Some((character, behind)) = entity(marked) {
             text.push(character);
@@ -149,7 +153,10 @@ fn decoded(content: &str, repairs: &mut Vec<Repair>) -> String {
 
 /// The character that an entity at the front stands for, and what follows it.
 fn entity(text: &str) -> Option<(char, &str)> {
-    let (name, behind) = text.strip_prefix('&')?.split_once(';')?;
+    let text = text.strip_prefix('&')?;
+    let end = text.find(|character: char| character != '#' && !character.is_ascii_alphanumeric())?;
+    let (name, behind) = text.split_at_checked(end)?;
+    let behind = behind.strip_prefix(';')?;
     let character = match name {
         "amp" => '&',
         "lt" => '<',
