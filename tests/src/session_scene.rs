@@ -363,7 +363,12 @@ impl HustleWorker for ScriptedWorker {
 }
 
 fn failure() -> WorkFailure {
-    WorkFailure { stage: WorkStage::Inference, cause: Cause::new(CauseKind::Other), diagnostic_bytes: 0 }
+    WorkFailure {
+        stage: WorkStage::Inference,
+        cause: Cause::new(CauseKind::Other),
+        diagnostic_bytes: 0,
+        spent: None,
+    }
 }
 
 /// A summary that says how much it stands for, its forerunners included.

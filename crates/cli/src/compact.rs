@@ -161,7 +161,8 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
             show(&report)
         }
         Outcome::Refused(refusal) => {
-            let Refusal { before, reason } = *refusal;
+            // What was spent stands with the summarizer.
+            let Refusal { before, reason, usage: _ } = *refusal;
             report.outcome = "refused";
             report.before = before.as_ref().map(Into::into);
             report.refusal = Some(RefusalReport {

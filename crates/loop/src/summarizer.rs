@@ -83,8 +83,13 @@ pub enum SummarizerError {
     #[error("{0}")]
     Model(ModelCallError),
     /// The model's answer is no summary.
-    #[error("{0}")]
-    Answer(AnswerFault),
+    #[error("{fault}")]
+    Answer {
+        /// In which way.
+        fault: AnswerFault,
+        /// What the provider reported for it: it is paid for all the same.
+        usage: Option<Usage>,
+    },
     /// The side task did not answer.
     #[error("the summarizer did not answer")]
     Unavailable,
@@ -125,7 +130,23 @@ impl AnswerFault {
     }
 }
 
+impl From<AnswerFault> for SummarizerError {
+    /// The fault of an answer of which it is not known what it cost.
+    fn from(fault: AnswerFault) -> Self {
+        Self::Answer { fault, usage: None }
+    }
+}
+
 impl SummarizerError {
+    /// What a provider reported for the answer that was no summary.
+    #[must_use]
+    pub fn usage(self) -> Option<Usage> {
+        match self {
+            Self::Answer { usage, .. } => usage,
+            _ => None,
+        }
+    }
+
     /// The failure as a hustle records it and as [`crate::decide_retry`] judges it.
     #[must_use]
     pub fn cause(self) -> Cause {
@@ -134,7 +155,7 @@ impl SummarizerError {
             Self::BudgetTooSmall { .. } => malformed_answer(InvalidSummaryReason::TokenLimit),
             Self::Transcript(_) | Self::WindowTooSmall { .. } => CauseKind::InvalidInput.into(),
             Self::Model(error) => call_cause(error),
-            Self::Answer(fault) => match fault.invalid_summary() {
+            Self::Answer { fault, .. } => match fault.invalid_summary() {
                 Some(reason) => malformed_answer(reason),
                 None => CauseKind::Output(Some(OutputFault::Refused)).into(),
             },
@@ -201,7 +222,7 @@ mod tests {
     #[test]
     fn what_may_pass_and_what_can_be_put_right_is_asked_again() {
         let model = |kind| SummarizerError::Model(ModelCallErrorKind::into(kind));
-        let invalid = |reason| SummarizerError::Answer(AnswerFault::Invalid(reason));
+        let invalid = |reason| SummarizerError::from(AnswerFault::Invalid(reason));
         for (error, class) in [
             (model(ModelCallErrorKind::Network), RetryClass::TransientInference),
             (model(ModelCallErrorKind::Status(503)), RetryClass::TransientInference),
@@ -210,10 +231,10 @@ mod tests {
             (model(ModelCallErrorKind::Malformed), RetryClass::None),
             (model(ModelCallErrorKind::TooLarge { limit: 1 }), RetryClass::None),
             (model(ModelCallErrorKind::NoKey), RetryClass::None),
-            (SummarizerError::Answer(AnswerFault::Refused), RetryClass::None),
-            (SummarizerError::Answer(AnswerFault::CutOff), RetryClass::None),
-            (SummarizerError::Answer(AnswerFault::ToolCall), RetryClass::RecoverableAnswer),
-            (SummarizerError::Answer(AnswerFault::NoText), RetryClass::RecoverableAnswer),
+            (SummarizerError::from(AnswerFault::Refused), RetryClass::None),
+            (SummarizerError::from(AnswerFault::CutOff), RetryClass::None),
+            (SummarizerError::from(AnswerFault::ToolCall), RetryClass::RecoverableAnswer),
+            (SummarizerError::from(AnswerFault::NoText), RetryClass::RecoverableAnswer),
             (invalid(InvalidSummaryReason::XmlRoot), RetryClass::RecoverableAnswer),
             (invalid(InvalidSummaryReason::ByteLimit), RetryClass::None),
             (SummarizerError::Unavailable, RetryClass::None),

@@ -121,6 +121,19 @@ impl Usage {
     }
 }
 
+impl std::iter::Sum for Usage {
+    /// What several requests cost together, field by field, at most `u64::MAX` each.
+    fn sum<I: Iterator<Item = Self>>(usages: I) -> Self {
+        usages.fold(Self::default(), |sum, next| Self {
+            input: sum.input.saturating_add(next.input),
+            output: sum.output.saturating_add(next.output),
+            cache_read: sum.cache_read.saturating_add(next.cache_read),
+            cache_creation: sum.cache_creation.saturating_add(next.cache_creation),
+            reasoning: sum.reasoning.saturating_add(next.reasoning),
+        })
+    }
+}
+
 fn checked(left: TokenCount, right: TokenCount, field: UsageField) -> Result<TokenCount, UsageOverflow> {
     left.0.checked_add(right.0).map(TokenCount).ok_or(UsageOverflow { field })
 }
@@ -141,5 +154,7 @@ mod tests {
         let full = Usage { output: TokenCount(u64::MAX), ..usage };
         assert_eq!(full.total_tokens(), Err(UsageOverflow { field: UsageField::Output }));
         assert_eq!(full.checked_add(&full).unwrap_err().field, UsageField::Output);
+        let sum: Usage = [usage, full, full].into_iter().sum();
+        assert_eq!((sum.input, sum.output), (TokenCount(3), TokenCount(u64::MAX)));
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use epitome_loop::{
     AttemptId, CompactionInput, ContextBasis, ContextCounter, ContextLimits, ContextMeasurement,
     InvalidSummary, Message, ModelKey, PressureLevel, RawJson, RequestFingerprint, ResolvedLimits,
-    SharedText, Summarizer, SummaryDraft, SummaryRequest, TextEstimator, TokenCount, Trigger, Usage,
-    ValidPolicy, resolve_context_limits,
+    SharedText, Summarizer, SummarizerError, SummaryDraft, SummaryRequest, TextEstimator, TokenCount,
+    Trigger, Usage, ValidPolicy, resolve_context_limits,
 };
 use epitome_loopruntime::{ConversationSummary, pressure_level};
 
@@ -19,7 +19,7 @@ use crate::outcome::{Compaction, Outcome, Refusal, RefusalReason};
 use crate::planning::{MadeSummary, Plan, Planning};
 use crate::result::{ResultTerms, RunOutput, RunResult, validate_result};
 use crate::session::{FreshIds, IdSource as _};
-use crate::summarizing::ask_hustles;
+use crate::summarizing::{NoSummary, ask_hustles};
 
 /// A conversation as it stands before the next model call.
 #[derive(Clone, Debug)]
@@ -145,12 +145,14 @@ async fn judge(
     }
     match compact(session, policy, estimator, source, &measuring, &before).await {
         Ok(compaction) => Outcome::Compacted(Box::new(compaction)),
-        Err(reason) => refused(Some(before), reason),
+        Err(NotCompacted { reason, usage }) => {
+            Outcome::Refused(Box::new(Refusal { before: Some(before), reason, usage }))
+        }
     }
 }
 
 fn refused(before: Option<ContextMeasurement>, reason: RefusalReason) -> Outcome {
-    Outcome::Refused(Box::new(Refusal { before, reason }))
+    Outcome::Refused(Box::new(Refusal { before, reason, usage: None }))
 }
 
 fn measuring_of(
@@ -189,6 +191,19 @@ fn pressure(
     pressure_level(PressureLevel::Unknown, measurement.occupancy(), policy.trigger())
 }
 
+/// There is no compaction.
+struct NotCompacted {
+    reason: RefusalReason,
+    /// What providers reported for answers that came to nothing.
+    usage: Option<Usage>,
+}
+
+impl From<RefusalReason> for NotCompacted {
+    fn from(reason: RefusalReason) -> Self {
+        Self { reason, usage: None }
+    }
+}
+
 async fn compact(
     session: &SessionContext,
     policy: &ValidPolicy,
@@ -196,7 +211,7 @@ async fn compact(
     source: &Source<'_>,
     measuring: &Measuring,
     before: &ContextMeasurement,
-) -> Result<Compaction, RefusalReason> {
+) -> Result<Compaction, NotCompacted> {
     let planning = Planning {
         messages: &session.messages,
         earlier: session.earlier.as_ref(),
@@ -221,10 +236,14 @@ async fn compact(
                 estimator: estimator.clone(),
             };
             let made = ask_hustles(lanes, policy, task, fresh_run(), fresh_run).await;
-            made.map_err(RefusalReason::Hustle)?
+            made.map_err(|NoSummary { refusal, spent }| NotCompacted {
+                reason: RefusalReason::Hustle(refusal),
+                usage: spent,
+            })?
         }
     };
-    let weighed = planning.weigh(before, plan.rebuilt(&session.messages, &made.summary)).await?;
+    let weighed = planning.weigh(before, plan.rebuilt(&session.messages, &made.summary)).await;
+    let weighed = weighed.map_err(|reason| NotCompacted { reason, usage: made.usage })?;
     Ok(plan.compaction(&made, before, weighed))
 }
 
@@ -238,7 +257,7 @@ async fn ask_summarizer(
     policy: &ValidPolicy,
     estimator: &Arc<dyn TextEstimator>,
     plan: &Plan,
-) -> Result<MadeSummary, RefusalReason> {
+) -> Result<MadeSummary, NotCompacted> {
     let request = SummaryRequest {
         transcript: plan.input.transcript().clone(),
         previous: plan.previous.clone(),
@@ -249,8 +268,15 @@ async fn ask_summarizer(
         correction: None,
         carry_constraints: policy.carry_constraints(),
     };
-    let draft = summarizer.summarize(request).await.map_err(RefusalReason::ExecutionFailed)?;
-    let summary = prove(&plan.input, &draft, &**estimator).map_err(RefusalReason::InvalidSummary)?;
+    let failed = |error: SummarizerError| NotCompacted {
+        reason: RefusalReason::ExecutionFailed(error),
+        usage: error.usage(),
+    };
+    let draft = summarizer.summarize(request).await.map_err(failed)?;
+    let summary = prove(&plan.input, &draft, &**estimator).map_err(|invalid| NotCompacted {
+        reason: RefusalReason::InvalidSummary(invalid),
+        usage: draft.usage,
+    })?;
     let dropped_characters = draft.sections.render().dropped_characters;
     let SummaryDraft { sections: _, left_out, usage, repairs, carried } = draft;
     Ok(MadeSummary {

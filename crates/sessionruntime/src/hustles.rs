@@ -27,6 +27,7 @@ pub use command::{
     exit_verdict,
 };
 pub use controller::{HustleController, HustleFault, HustleSetupError, RegisteredHustle};
+pub(crate) use execution::together;
 pub use finish::{FinalizationFailed, HustleFinalizer, HustleOutcome, HustleSummary, HustleValue};
 pub use judging::HustleValidator;
 pub use record::{AuditFailed, FailedRun, HustleAudit, HustleEvent, HustleRecord};

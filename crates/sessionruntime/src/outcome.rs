@@ -55,7 +55,8 @@ pub struct Compaction {
     pub left_out: [u64; 5],
     /// How many characters were dropped because XML forbids them.
     pub dropped_characters: u64,
-    /// What a provider reported for the summary, when a model was asked.
+    /// What providers reported, when models were asked: for the summary, and for every answer before it that came to
+    /// nothing.
     pub usage: Option<Usage>,
     /// What was repaired in a model's answer before the strict parser saw it, by name.
     pub repairs: Vec<StableName>,
@@ -73,6 +74,8 @@ pub struct Refusal {
     pub before: Option<ContextMeasurement>,
     /// Why.
     pub reason: RefusalReason,
+    /// What providers reported for answers that came to nothing: they are paid for all the same.
+    pub usage: Option<Usage>,
 }
 
 /// Why a compaction was refused.
@@ -172,7 +175,9 @@ impl RefusalReason {
             Self::RetainedTailTooLarge { .. }
             | Self::RetainedTailOverBytes { .. }
             | Self::PinnedTooLarge { .. } => RejectionReason::RetainedTailTooLarge,
-            Self::ExecutionFailed(SummarizerError::Answer(fault)) if fault.invalid_summary().is_some() => {
+            Self::ExecutionFailed(SummarizerError::Answer { fault, .. })
+                if fault.invalid_summary().is_some() =>
+            {
                 RejectionReason::InvalidSummary
             }
             Self::ExecutionFailed(_) => RejectionReason::ExecutionFailed,
@@ -195,7 +200,7 @@ impl RefusalReason {
             Self::PinInvalid { .. } => Some("pin_invalid"),
             Self::PinnedTooLarge { .. } => Some("pinned"),
             Self::RetainedTailOverBytes { .. } => Some("bytes"),
-            Self::ExecutionFailed(SummarizerError::Answer(fault)) => {
+            Self::ExecutionFailed(SummarizerError::Answer { fault, .. }) => {
                 fault.invalid_summary().map(InvalidSummaryReason::as_str)
             }
             Self::Hustle(refusal) => Some(refusal.detail()),

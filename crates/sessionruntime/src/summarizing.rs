@@ -1,12 +1,14 @@
 //! Asking the hustles that a policy names for a summary: the first one, and where that gives none, the fallback.
 
 use async_trait::async_trait;
-use epitome_loop::{AttemptId, CauseKind, HustleName, OutputFault, RejectionReason, RunFailure, ValidPolicy};
+use epitome_loop::{
+    AttemptId, CauseKind, HustleName, OutputFault, RejectionReason, RunFailure, Usage, ValidPolicy,
+};
 use thiserror::Error;
 
 use crate::hustles::{
     AdmissionError, FinalizationFailed, HustleController, HustleFinalizer, HustleInput, HustleOutcome,
-    HustleRequest, HustleSummary, HustleValue, SummaryTask,
+    HustleRequest, HustleSummary, HustleValue, SummaryTask, together,
 };
 use crate::journal::StableName;
 use crate::outcome::TIMED_OUT;
@@ -108,49 +110,64 @@ fn words(failure: &RunFailure) -> String {
     found.unwrap_or_else(|| format!("the summarizer failed ({})", failure.stage.as_str()))
 }
 
+/// There is no summary.
+#[derive(Debug)]
+pub(crate) struct NoSummary {
+    pub(crate) refusal: HustleRefusal,
+    /// What providers reported for everything that was asked.
+    pub(crate) spent: Option<Usage>,
+}
+
+/// What a hustle came to, and what providers reported for it.
+struct Ran {
+    result: Result<HustleSummary, HustleRefusal>,
+    spent: Option<Usage>,
+}
+
 /// Asks for a summary. `second` is the id of the run of the fallback, should there be one.
 ///
-/// A refusal is that of the first hustle, whatever the fallback came to: it is the one that the user chose.
+/// A refusal is that of the first hustle, whatever the fallback came to: it is the one that the user chose. What both
+/// cost is told either way.
 pub(crate) async fn ask_hustles(
     lanes: &HustleController,
     policy: &ValidPolicy,
     task: SummaryTask,
     first: AttemptId,
     second: impl FnOnce() -> AttemptId,
-) -> Result<MadeSummary, HustleRefusal> {
+) -> Result<MadeSummary, NoSummary> {
     let estimator = task.estimator.clone();
-    let made = |made: HustleSummary, degraded: Option<StableName>| {
-        let HustleSummary { proven, usage, is_estimated, left_out, repairs, carried } = made;
+    let made = |made: HustleSummary, usage, degraded: Option<StableName>| {
+        let HustleSummary { proven, usage: _, is_estimated: _, left_out, repairs, carried } = made;
         MadeSummary {
             tokens: estimator.estimate(proven.summary.raw()),
             summary: proven.summary,
             left_out,
             // What XML forbids has left the text before anybody here saw it.
             dropped_characters: 0,
-            usage: (!is_estimated).then_some(usage),
+            usage,
             repairs: repairs.into_iter().filter_map(|name| StableName::new(name).ok()).collect(),
             carried,
             degraded,
         }
     };
-    let refusal = match run(lanes, policy.hustle(), task.clone(), first).await {
-        Ok(summary) => return Ok(made(summary, None)),
+    let Ran { result, spent } = run(lanes, policy.hustle(), task.clone(), first).await;
+    let refusal = match result {
+        Ok(summary) => return Ok(made(summary, spent, None)),
         Err(refusal) => refusal,
     };
-    let Some(fallback) = policy.fallback().filter(|_| !refusal.is_final()) else { return Err(refusal) };
-    match run(lanes, fallback, task, second()).await {
-        Ok(summary) => Ok(made(summary, StableName::new(refusal.detail()).ok())),
-        Err(second) if second.is_final() => Err(second),
-        Err(_) => Err(refusal),
+    let Some(fallback) = policy.fallback().filter(|_| !refusal.is_final()) else {
+        return Err(NoSummary { refusal, spent });
+    };
+    let Ran { result, spent: more } = run(lanes, fallback, task, second()).await;
+    let spent = together(spent, more);
+    match result {
+        Ok(summary) => Ok(made(summary, spent, StableName::new(refusal.detail()).ok())),
+        Err(second) if second.is_final() => Err(NoSummary { refusal: second, spent }),
+        Err(_) => Err(NoSummary { refusal, spent }),
     }
 }
 
-async fn run(
-    lanes: &HustleController,
-    hustle: &HustleName,
-    task: SummaryTask,
-    run: AttemptId,
-) -> Result<HustleSummary, HustleRefusal> {
+async fn run(lanes: &HustleController, hustle: &HustleName, task: SummaryTask, run: AttemptId) -> Ran {
     let request = HustleRequest {
         run,
         hustle: hustle.clone(),
@@ -158,13 +175,18 @@ async fn run(
         validator: None,
         finalizer: Box::new(Awaited),
     };
-    let run = lanes.submit(request).map_err(HustleRefusal::NotAdmitted)?;
-    match run.outcome().await.result {
+    let run = match lanes.submit(request) {
+        Ok(run) => run,
+        Err(error) => return Ran { result: Err(HustleRefusal::NotAdmitted(error)), spent: None },
+    };
+    let HustleOutcome { result, spent, .. } = run.outcome().await;
+    let result = match result {
         Ok(HustleValue::Summary(summary)) => Ok(*summary),
         // A run for a summary comes to nothing else.
         Ok(HustleValue::Bytes(_)) => Err(HustleRefusal::NotAdmitted(AdmissionError::InvalidInput)),
         Err(failure) => Err(HustleRefusal::Failed(failure)),
-    }
+    };
+    Ran { result, spent }
 }
 
 /// Whoever asked waits for the outcome itself, and what it does with it is its own business.

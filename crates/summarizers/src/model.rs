@@ -105,7 +105,8 @@ impl ModelSummarizer {
         request: &SummaryRequest,
         answer: &ModelAnswer,
     ) -> Result<SummaryDraft, SummarizerError> {
-        let Answered { mut sections, mut repairs } = read_answer(answer).map_err(SummarizerError::Answer)?;
+        let refused = |fault| SummarizerError::Answer { fault, usage: answer.usage };
+        let Answered { mut sections, mut repairs } = read_answer(answer).map_err(refused)?;
         if demote_tool_text(&mut sections, &request.transcript, request.previous.as_ref()) > 0 {
             repairs.push(TOOL_TEXT);
             if sections.goal.is_empty() {
@@ -121,7 +122,7 @@ impl ModelSummarizer {
             Rules { first_carried: sections.items(Section::Constraints).len(), ..Rules::default() }
         };
         let fitted = fit(&sections, &rules, request)
-            .ok_or(SummarizerError::Answer(AnswerFault::Invalid(InvalidSummaryReason::TokenLimit)))?;
+            .ok_or_else(|| refused(AnswerFault::Invalid(InvalidSummaryReason::TokenLimit)))?;
         let carried = fitted.constraints.iter().filter(|&&at| at >= rules.first_carried);
         let carried = carried.filter_map(|&at| sections.constraints.get(at).cloned()).collect();
         Ok(SummaryDraft {

@@ -173,8 +173,9 @@ fn one_of_each() -> Vec<RecordBody> {
         }
     }
     for reason in RejectionReason::ALL {
-        let details = [None, Some(StableName::CRASHED)];
-        bodies.extend(details.map(|detail| RecordBody::Rejected { attempt, reason, detail }));
+        let usage = Usage { input: TokenCount(u64::MAX), output: TokenCount(1), ..Usage::default() };
+        let told = [(None, None), (Some(StableName::CRASHED), None), (None, Some(usage))];
+        bodies.extend(told.map(|(detail, usage)| RecordBody::Rejected { attempt, reason, detail, usage }));
     }
     for quality in [CountQuality::ExactProvider, CountQuality::HeuristicEstimate] {
         bodies.push(RecordBody::Measured(ContextMeasurement { quality, ..measurement(basis, 0) }));
@@ -223,7 +224,8 @@ fn an_import_is_of_the_third_version() {
     let text = String::from_utf8(encoded.body.to_vec()).unwrap();
     let fault = |text: String| decode_record(SESSION, &of_text(text), &blobs(&encoded)).unwrap_err().fault;
     for version in [1, 2] {
-        let older = text.replace("\"version\":3", &format!("\"version\":{version}"));
+        let today = format!("\"version\":{RECORD_VERSION}");
+        let older = text.replace(&today, &format!("\"version\":{version}"));
         assert_eq!(fault(older), CodecFault::UnknownKind);
     }
     for (with, without) in
@@ -259,6 +261,23 @@ fn versions_are_told_apart() {
     let again = encode_record(&record).unwrap();
     assert_eq!(decode_record(SESSION, &stored(&again), &none), Ok(record));
     let fault = |text: &str| read(text).unwrap_err().fault;
+    // Up to version 3 a rejection did not know what it had cost.
+    let attempt = AttemptId::from_bytes([7; 16]);
+    let (reason, detail) = (RejectionReason::InvalidSummary, None);
+    let rejected = |version: u64, more: &str| {
+        format!(
+            "{{\"version\":{version},\"kind\":\"rejected\",\"at\":7,\"body\":{{\"attempt\":\"{attempt}\",\"reason\":{},\
+             \"detail\":null{more}}}}}",
+            reason.number()
+        )
+    };
+    let body = RecordBody::Rejected { attempt, reason, detail, usage: None };
+    for text in [rejected(1, ""), rejected(3, ""), rejected(4, ",\"usage\":null")] {
+        assert_eq!(read(&text).unwrap().body, body);
+    }
+    for text in [rejected(3, ",\"usage\":null"), rejected(4, "")] {
+        assert!(matches!(fault(&text), CodecFault::Json(_)), "{text}");
+    }
     // Today's form under the old version, and the old form under today's.
     assert!(matches!(fault(&first.replace(":1,\"kind\"", ":2,\"kind\"")), CodecFault::Json(_)));
     // A newer version is not guessed at, whatever it holds.

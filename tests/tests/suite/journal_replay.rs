@@ -188,7 +188,7 @@ impl Live {
             }
             Record::Rejected { attempt, reason } => {
                 let id = self.event();
-                self.write(id, RecordBody::Rejected { attempt, reason, detail: None });
+                self.write(id, RecordBody::Rejected { attempt, reason, detail: None, usage: None });
                 return Some(Input::Recorded { attempt });
             }
             Record::SettingsChanged => {
@@ -311,6 +311,7 @@ proptest! {
                     attempt: unfinished.attempt,
                     reason: RejectionReason::Internal,
                     detail: Some(StableName::CRASHED),
+                    usage: None,
                 };
                 prop_assert_eq!(&closing[0].body, &rejected);
             }

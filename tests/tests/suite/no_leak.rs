@@ -101,7 +101,7 @@ fn errors() -> Vec<Provoked> {
         provoked(SummaryTooLarge { measurement: measurement(), detail: TooLargeDetail::NotSmaller }),
         provoked(SummarizerError::Transcript(validate_transcript(&[opaque()]).unwrap_err())),
         provoked(AnswerFault::ToolCall),
-        provoked(SummarizerError::Answer(AnswerFault::Invalid(InvalidSummaryReason::XmlRoot))),
+        provoked(SummarizerError::from(AnswerFault::Invalid(InvalidSummaryReason::XmlRoot))),
         provoked(CountError::NotExact { message: 1, kind: opaque().blocks()[0].kind() }),
         refused(HustleDefinition::new(HustleSettings { policy_revision: " ".into(), ..hustle() })),
         refused(HustleLimits::new(no_lanes())),
@@ -748,5 +748,5 @@ impl HustleAudit for SilentAudit {
 
 fn refusal() -> Refusal {
     let reason = check_retained_history(&orphan()).map_err(RefusalReason::TailInvalid).unwrap_err();
-    Refusal { before: Some(measurement()), reason }
+    Refusal { before: Some(measurement()), reason, usage: None }
 }

@@ -175,11 +175,16 @@ async fn repairs_carried_rules_and_cost_are_recorded() {
 
 #[tokio::test]
 async fn a_malformed_answer_is_corrected_once_and_then_the_fallback_is_asked() {
-    let malformed = || Err(SummarizerError::Answer(AnswerFault::Invalid(InvalidSummaryReason::XmlStructure)));
+    let usage = Some(Usage { input: TokenCount(900), output: TokenCount(70), ..Usage::default() });
+    let fault = AnswerFault::Invalid(InvalidSummaryReason::XmlStructure);
+    let malformed = || Err(SummarizerError::Answer { fault, usage });
     let (scene, written) = scene_of(vec![Ok(draft()), malformed()]);
     let session = full(&scene).await;
     let report = session.admit(RequestFrame::default()).await.unwrap().compacted.unwrap();
     assert_eq!(report.degraded, None);
+    // An answer that came to nothing is paid for too.
+    let both = Usage { input: TokenCount(900), output: TokenCount(50_070), ..Usage::default() };
+    assert_eq!((report.usage, commits(&scene).await[0].usage), (Some(both), Some(both)));
     let corrections = written.corrections.lock().unwrap().clone();
     assert_eq!(corrections[0], None);
     assert_eq!(corrections[1], epitome_loop::retry_correction(InvalidSummaryReason::XmlStructure));
@@ -188,11 +193,13 @@ async fn a_malformed_answer_is_corrected_once_and_then_the_fallback_is_asked() {
     let session = full(&scene).await;
     let report = session.admit(RequestFrame::default()).await.unwrap().compacted.unwrap();
     assert_eq!(report.degraded.unwrap().as_str(), "xml_structure");
+    let both = Usage { input: TokenCount(1_800), output: TokenCount(140), ..Usage::default() };
+    assert_eq!(report.usage, Some(both));
     assert_eq!(written.corrections.lock().unwrap().len(), 2);
 
     // A refusal, and an answer that was cut, are not asked for again.
     for (fault, reason) in [(AnswerFault::Refused, "refused"), (AnswerFault::CutOff, "token_limit")] {
-        let (scene, written) = scene_of(vec![Ok(draft()), Err(SummarizerError::Answer(fault))]);
+        let (scene, written) = scene_of(vec![Ok(draft()), Err(SummarizerError::from(fault))]);
         let session = full(&scene).await;
         let report = session.admit(RequestFrame::default()).await.unwrap().compacted.unwrap();
         assert_eq!(report.degraded.unwrap().as_str(), reason);

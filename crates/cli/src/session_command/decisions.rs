@@ -137,16 +137,19 @@ pub(super) struct RejectionLine {
     reason: &'static str,
     detail: Option<String>,
     words: String,
+    /// What providers reported for answers that came to nothing.
+    usage: Option<UsageReport>,
 }
 
 impl From<&RejectionReport> for RejectionLine {
     fn from(report: &RejectionReport) -> Self {
-        let RejectionReport { reason, detail, .. } = report;
+        let RejectionReport { reason, detail, usage, .. } = report;
         let finer = detail.as_ref().map_or(String::new(), |detail| format!(": {detail}"));
         Self {
             reason: reason.as_str(),
             detail: detail.as_ref().map(ToString::to_string),
             words: format!("{} ({reason}{finer})", rejection(*reason)),
+            usage: usage.as_ref().map(Into::into),
         }
     }
 }

@@ -98,6 +98,8 @@ struct RejectedLine {
     attempt: String,
     reason: &'static str,
     detail: Option<String>,
+    /// What was paid for answers that came to nothing.
+    usage: Option<UsageReport>,
 }
 
 #[derive(Serialize)]
@@ -192,9 +194,10 @@ impl LogLine {
                     degraded: committed.degraded.as_ref().map(ToString::to_string),
                 });
             }
-            RecordBody::Rejected { attempt, reason, detail } => {
+            RecordBody::Rejected { attempt, reason, detail, usage } => {
                 let (attempt, detail) = (attempt.to_string(), detail.as_ref().map(ToString::to_string));
-                self.rejected = Some(RejectedLine { attempt, reason: reason.as_str(), detail });
+                let usage = usage.as_ref().map(Into::into);
+                self.rejected = Some(RejectedLine { attempt, reason: reason.as_str(), detail, usage });
             }
             RecordBody::Answered(outcome) => {
                 let (attempt, command) = (outcome.attempt.to_string(), outcome.command.to_string());

@@ -153,9 +153,9 @@ pub(crate) fn record_outcome(
             Some(AttemptEnd::Landed(done.after.occupancy()))
         }
         Outcome::Refused(refusal) => {
-            let Refusal { before, reason } = &**refusal;
+            let Refusal { before, reason, usage } = &**refusal;
             let (reason, detail) = rejection_of(reason);
-            write(new_event(), RecordBody::Rejected { attempt, reason, detail });
+            write(new_event(), RecordBody::Rejected { attempt, reason, detail, usage: *usage });
             before.as_ref().map(|before| AttemptEnd::Refused(reason, before.occupancy()))
         }
     };

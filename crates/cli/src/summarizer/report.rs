@@ -139,6 +139,9 @@ impl Summarizing {
         if let Some(program) = &seen.program {
             said.push_str(&stderr_of(program));
         }
+        if let Some(usage) = &seen.usage {
+            said.push_str(&format!("\nspent all the same: {}", UsageReport::from(usage).words()));
+        }
         if first.kind != SummarizerKind::Extractive && self.hustles.len() == 1 {
             said.push_str("\nWith --fallback extractive the embedded summarizer writes the summary then.");
         }

@@ -89,20 +89,9 @@ impl ModelClient for WatchedModel {
         seen.calls = seen.calls.saturating_add(1);
         seen.error = answered.as_ref().err().copied();
         if let Some(usage) = answered.as_ref().ok().and_then(|answer| answer.usage) {
-            seen.usage = Some(sum(seen.usage.unwrap_or_default(), usage));
+            seen.usage = Some([seen.usage.unwrap_or_default(), usage].into_iter().sum());
         }
         answered
-    }
-}
-
-fn sum(one: Usage, other: Usage) -> Usage {
-    let Usage { input, output, cache_read, cache_creation, reasoning } = other;
-    Usage {
-        input: one.input.saturating_add(input),
-        output: one.output.saturating_add(output),
-        cache_read: one.cache_read.saturating_add(cache_read),
-        cache_creation: one.cache_creation.saturating_add(cache_creation),
-        reasoning: one.reasoning.saturating_add(reasoning),
     }
 }
 

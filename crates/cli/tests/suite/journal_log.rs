@@ -79,6 +79,7 @@ fn folder_with_a_life() -> Folder {
         attempt: second,
         reason: RejectionReason::InvalidSummary,
         detail: Some(StableName::new("xml_root").unwrap()),
+        usage: None,
     });
     session.write(RecordBody::Redone { in_force: 1 });
     folder

@@ -277,5 +277,5 @@ async fn write_some(pipe: &mut Option<ChildStdin>, rest: &[u8]) -> Option<usize>
 }
 
 fn failure(stage: WorkStage, kind: CauseKind) -> WorkFailure {
-    WorkFailure { stage, cause: Cause::new(kind), diagnostic_bytes: 0 }
+    WorkFailure { stage, cause: Cause::new(kind), diagnostic_bytes: 0, spent: None }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use epitome_loop::{
     AttemptId, Cause, CauseKind, HustleDefinition, HustleReason, HustleStage, RetryDecision, RetryQuestion,
-    RunFailure, decide_retry, retry_correction,
+    RunFailure, Usage, decide_retry, retry_correction,
 };
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -48,6 +48,7 @@ impl Execution<'_> {
         let deadline = begin.checked_add(self.definition.timeout());
         let mut correction = None;
         let mut diagnostic_bytes = 0_u64;
+        let mut spent = None;
         let mut tries = 0;
         loop {
             let end = self.one_try(deadline, correction).await;
@@ -55,8 +56,12 @@ impl Execution<'_> {
             tries += 1;
             let ended = matches!(end, TryEnd::Ended(_));
             let result = match end {
-                TryEnd::Answered(answer) => self.judge(answer),
+                TryEnd::Answered(answer) => {
+                    spent = together(spent, answer.spent.or(answer.usage));
+                    self.judge(answer)
+                }
                 TryEnd::Failed(failed) => {
+                    spent = together(spent, failed.spent);
                     diagnostic_bytes = diagnostic_bytes.saturating_add(failed.diagnostic_bytes);
                     Err(failed_run(failed))
                 }
@@ -76,13 +81,13 @@ impl Execution<'_> {
                 time_left,
             });
             let RetryDecision::Again { after, .. } = decision else {
-                return Worked { result, tries, diagnostic_bytes };
+                return Worked { result, tries, diagnostic_bytes, spent };
             };
             let refused =
                 result.err().and_then(|failure| failure.cause).and_then(|cause| cause.invalid_summary());
             correction = refused.and_then(retry_correction);
             if let Err(failure) = self.wait(after).await {
-                return Worked { result: Err(failure), tries, diagnostic_bytes };
+                return Worked { result: Err(failure), tries, diagnostic_bytes, spent };
             }
         }
     }
@@ -177,7 +182,12 @@ async fn canceled(wanted_end: &mut watch::Receiver<RunEnd>) {
     let _ = wanted_end.wait_for(|end| *end == RunEnd::Canceled).await;
 }
 
+/// What two things cost together, as far as it is known.
+pub(crate) fn together(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
+    if one.is_none() { other } else { Some(one.into_iter().chain(other).sum()) }
+}
+
 fn failed_run(failed: WorkFailure) -> RunFailure {
-    let WorkFailure { stage, cause, diagnostic_bytes: _ } = failed;
+    let WorkFailure { stage, cause, diagnostic_bytes: _, spent: _ } = failed;
     RunFailure { stage: stage.stage(), reason: stage.reason(), cause: Some(cause) }
 }

@@ -15,6 +15,8 @@ pub struct HustleOutcome {
     pub hustle: HustleName,
     /// How many times the worker was asked: zero, one or two.
     pub tries: u32,
+    /// What providers reported for all tries, those that came to nothing included.
+    pub spent: Option<Usage>,
     /// The outcome.
     pub result: Result<HustleValue, RunFailure>,
 }

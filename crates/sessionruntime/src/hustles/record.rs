@@ -34,7 +34,7 @@ pub enum HustleEvent {
         tries: u32,
         /// How many bytes the output has.
         output_bytes: u64,
-        /// What the outcome cost.
+        /// What providers reported for all tries, or else what the loop's estimator makes of the outcome.
         usage: Option<Usage>,
     },
     /// The run failed. With the stage `finalization` it follows the record that closed the run, and says that
@@ -49,15 +49,16 @@ pub struct FailedRun {
     reason: HustleReason,
     tries: u32,
     diagnostic_bytes: u64,
+    usage: Option<Usage>,
 }
 
 impl FailedRun {
     /// The record's form of a failure. A pair that no record may hold ([`reason_allowed`]) is a fault of our own.
     #[must_use]
-    pub fn new(failure: &RunFailure, tries: u32, diagnostic_bytes: u64) -> Self {
+    pub fn new(failure: &RunFailure, tries: u32, diagnostic_bytes: u64, usage: Option<Usage>) -> Self {
         let RunFailure { stage, reason, cause: _ } = *failure;
         let reason = if reason_allowed(stage, reason) { reason } else { HustleReason::Internal };
-        Self { stage, reason, tries, diagnostic_bytes }
+        Self { stage, reason, tries, diagnostic_bytes, usage }
     }
 
     /// Where it failed.
@@ -79,6 +80,11 @@ impl FailedRun {
     #[must_use]
     pub fn diagnostic_bytes(&self) -> u64 {
         self.diagnostic_bytes
+    }
+    /// What providers reported for all tries: answers that come to nothing are paid for too.
+    #[must_use]
+    pub fn usage(&self) -> Option<Usage> {
+        self.usage
     }
 }
 
@@ -122,7 +128,7 @@ mod tests {
     fn a_pair_that_no_record_may_hold_is_a_fault_of_our_own() {
         for stage in HustleStage::ALL {
             for reason in HustleReason::ALL {
-                let record = FailedRun::new(&failure(stage, reason, CauseKind::Other), 1, 7);
+                let record = FailedRun::new(&failure(stage, reason, CauseKind::Other), 1, 7, None);
                 assert!(reason_allowed(record.stage(), record.reason()));
                 let kept = reason_allowed(stage, reason);
                 assert_eq!(record.reason() == reason, kept || reason == HustleReason::Internal);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use epitome_loop::{
     AttemptId, CauseKind, HustleDefinition, HustleName, HustleReason, HustleStage, Participation, RunFailure,
+    Usage,
 };
 use tokio::sync::{oneshot, watch};
 
@@ -62,6 +63,7 @@ impl HustleRun {
                 run: self.run,
                 hustle: self.hustle.clone(),
                 tries: 0,
+                spent: None,
                 result: Err(failure(HustleStage::Finalization, HustleReason::Internal, CauseKind::Other)),
             },
         }
@@ -93,11 +95,18 @@ pub(super) struct Worked {
     pub(super) result: Result<HustleValue, RunFailure>,
     pub(super) tries: u32,
     pub(super) diagnostic_bytes: u64,
+    /// What all tries are known to have cost.
+    pub(super) spent: Option<Usage>,
 }
 
 impl Worked {
     fn never(failure: RunFailure) -> Self {
-        Self { result: Err(failure), tries: 0, diagnostic_bytes: 0 }
+        Self { result: Err(failure), tries: 0, diagnostic_bytes: 0, spent: None }
+    }
+
+    /// A failure of the run, as its record says it.
+    fn failed(&self, failure: &RunFailure) -> FailedRun {
+        FailedRun::new(failure, self.tries, self.diagnostic_bytes, self.spent)
     }
 }
 
@@ -117,10 +126,15 @@ pub(super) async fn supervise(
         },
     };
     let result = run.record_end(&worked).await;
-    let mut outcome =
-        HustleOutcome { run: run.run, hustle: run.definition.name().clone(), tries: worked.tries, result };
+    let mut outcome = HustleOutcome {
+        run: run.run,
+        hustle: run.definition.name().clone(),
+        tries: worked.tries,
+        spent: worked.spent,
+        result,
+    };
     if let Err(failure) = run.hand_over(finalizer, outcome.clone()).await {
-        let failed = HustleEvent::Failed(FailedRun::new(&failure, worked.tries, worked.diagnostic_bytes));
+        let failed = HustleEvent::Failed(worked.failed(&failure));
         // Nothing more can be done if this record is not written either.
         let _ = run.record(failed, HustleStage::Finalization).await;
         // An earlier failure says more than that nobody could be told of it.
@@ -169,15 +183,14 @@ impl OwnedRun {
     /// Closes the run with a record. A completed run whose record cannot be written has failed; if it is certain
     /// that it was not written, the failure is recorded instead, so that there are never two closing records.
     async fn record_end(&self, worked: &Worked) -> Result<HustleValue, RunFailure> {
-        let Worked { result, tries, diagnostic_bytes } = worked;
-        let failed =
-            |failure: &RunFailure| HustleEvent::Failed(FailedRun::new(failure, *tries, *diagnostic_bytes));
+        let Worked { result, tries, spent, .. } = worked;
+        let failed = |failure: &RunFailure| HustleEvent::Failed(worked.failed(failure));
         match result {
             Ok(value) => {
                 let completed = HustleEvent::Completed {
                     tries: *tries,
                     output_bytes: output_bytes(value),
-                    usage: usage_of(value),
+                    usage: spent.or_else(|| usage_of(value)),
                 };
                 let Err(unwritten) = self.record(completed, HustleStage::Terminal).await else {
                     return Ok(value.clone());

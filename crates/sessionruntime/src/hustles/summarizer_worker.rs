@@ -73,14 +73,14 @@ impl HustleWorker for SummarizerWorker {
 
 fn failed(error: SummarizerError) -> WorkFailure {
     let stage = match error {
-        SummarizerError::BudgetTooSmall { .. } | SummarizerError::Answer(_) => WorkStage::Output,
+        SummarizerError::BudgetTooSmall { .. } | SummarizerError::Answer { .. } => WorkStage::Output,
         SummarizerError::Model(ModelCallError { kind, .. }) if kind.was_answered() => WorkStage::Output,
         SummarizerError::WindowTooSmall { .. } => WorkStage::Resolution,
         _ => WorkStage::Inference,
     };
-    WorkFailure { stage, cause: error.cause(), diagnostic_bytes: 0 }
+    WorkFailure { stage, cause: error.cause(), diagnostic_bytes: 0, spent: error.usage() }
 }
 
 fn refused(stage: WorkStage, kind: CauseKind) -> WorkFailure {
-    WorkFailure { stage, cause: Cause::new(kind), diagnostic_bytes: 0 }
+    WorkFailure { stage, cause: Cause::new(kind), diagnostic_bytes: 0, spent: None }
 }

@@ -101,6 +101,8 @@ pub struct WorkFailure {
     pub cause: Cause,
     /// How many bytes of diagnostics the worker left behind. What they say is shown to the host alone.
     pub diagnostic_bytes: u64,
+    /// What the provider reported for an answer that came to nothing: it is paid for all the same.
+    pub spent: Option<Usage>,
 }
 
 /// The part of a run in which a worker fails.

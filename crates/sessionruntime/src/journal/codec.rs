@@ -1,6 +1,6 @@
 //! Records as bytes: JSON that says its version and its kind first.
 //!
-//! `{"version":3,"kind":"...","at":NANOSECONDS,"body":{...}}`. Whatever a session can hold comes back equal: raw JSON
+//! `{"version":4,"kind":"...","at":NANOSECONDS,"body":{...}}`. Whatever a session can hold comes back equal: raw JSON
 //! stands in strings, byte for byte, and large media are named by their digest. It is written and read by hand, as
 //! the wire is: a derived reader stops at 128 levels, and messages may have more.
 
@@ -19,7 +19,7 @@ use super::{BlobDigest, EncodedRecord, JournalRecord, StoredRecord, checksum};
 use crate::wire::{Fault, WireFault};
 
 /// The version of the records that are written. Every version from 1 to this one is read.
-pub const RECORD_VERSION: u64 = 3;
+pub const RECORD_VERSION: u64 = 4;
 
 /// A record cannot be written or read. Nothing of its content is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

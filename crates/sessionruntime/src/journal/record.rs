@@ -53,6 +53,8 @@ pub enum RecordBody {
         reason: RejectionReason,
         /// The finer cause, where one reason covers several.
         detail: Option<StableName>,
+        /// What providers reported for answers that came to nothing: they are paid for all the same.
+        usage: Option<Usage>,
     },
     /// A command that waited for an attempt was answered.
     Answered(WaiterOutcome),
@@ -143,7 +145,8 @@ pub struct Committed {
     pub summary_tokens: TokenCount,
     /// Whether it landed low enough for another attempt to be worth it.
     pub landing: Landing,
-    /// What a provider reported for the summary, when a model was asked.
+    /// What providers reported, when models were asked: for the summary, and for every answer before it that came to
+    /// nothing.
     pub usage: Option<Usage>,
     /// What that cost, in millionths of a US dollar, when the host knows.
     pub cost_micro_usd: Option<u64>,

@@ -413,6 +413,7 @@ impl SessionState {
                 attempt: *attempt,
                 reason: rejection,
                 detail: Some(StableName::CRASHED),
+                usage: None,
             });
             ended = Some((AttemptEnd::Refused(rejection, self.occupancy()), *reason));
         }

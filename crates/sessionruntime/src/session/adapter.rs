@@ -182,7 +182,8 @@ impl SessionAdapter {
                 Record::Rejected { attempt, reason } => {
                     let work = live.attempt.as_ref().filter(|work| work.attempt == attempt);
                     let detail = work.and_then(|work| work.detail(reason));
-                    (None, RecordBody::Rejected { attempt, reason, detail })
+                    let usage = work.and_then(AttemptWork::spent);
+                    (None, RecordBody::Rejected { attempt, reason, detail, usage })
                 }
                 Record::Answered { attempt, command, resolved } => {
                     (None, RecordBody::Answered(WaiterOutcome::new(attempt, command, resolved)))
@@ -289,8 +290,9 @@ impl SessionAdapter {
                 let report = counted.map(|counted| counted.report(committed));
                 live.newest_attempt = report.map(Box::new).map(AttemptReport::Committed);
             }
-            RecordBody::Rejected { attempt, reason, detail } => {
-                let report = RejectionReport { attempt: *attempt, reason: *reason, detail: detail.clone() };
+            RecordBody::Rejected { attempt, reason, detail, usage } => {
+                let detail = detail.clone();
+                let report = RejectionReport { attempt: *attempt, reason: *reason, detail, usage: *usage };
                 live.newest_attempt = Some(AttemptReport::Rejected(report));
             }
             _ => {}

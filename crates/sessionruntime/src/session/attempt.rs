@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use epitome_loop::{
     AttemptId, BasisPoints, ContextBasis, ContextMeasurement, EventId, Message, RejectionReason,
-    RequestFingerprint, SharedText,
+    RequestFingerprint, SharedText, Usage,
 };
 use epitome_loopruntime::decision::{Replacement, Waiter};
 
@@ -19,7 +19,7 @@ use crate::measuring::Measuring;
 use crate::outcome::{Compaction, CountFailure, RefusalReason};
 use crate::planning::{MadeSummary, Plan, Planning};
 use crate::recording::{CommitTerms, committed_record};
-use crate::summarizing::{HustleRefusal, ask_hustles};
+use crate::summarizing::{NoSummary, ask_hustles};
 use crate::{HustleAudit, HustleController, HustleWorker, RegisteredHustle, SummaryTask};
 
 /// What is kept for an attempt while it runs.
@@ -36,6 +36,8 @@ pub(super) struct AttemptWork {
 pub(super) struct AttemptRefused {
     pub(super) reason: RejectionReason,
     pub(super) detail: Option<StableName>,
+    /// What providers reported for answers that came to nothing.
+    pub(super) usage: Option<Usage>,
 }
 
 /// A summary that is proven, and what it was made of.
@@ -70,6 +72,12 @@ impl AttemptWork {
     /// The finer cause of its refusal, if it is refused for this reason.
     pub(super) fn detail(&self, reason: RejectionReason) -> Option<StableName> {
         self.refusal.as_ref().filter(|refusal| refusal.reason == reason)?.detail.clone()
+    }
+
+    /// What providers reported for it up to now.
+    pub(super) fn spent(&self) -> Option<Usage> {
+        let of_summary = self.summarized.as_ref().and_then(|summarized| summarized.made.usage);
+        self.refusal.as_ref().and_then(|refusal| refusal.usage).or(of_summary)
     }
 }
 
@@ -324,7 +332,7 @@ fn lanes(shared: &Arc<Shared>, context: &Snapshot) -> Result<HustleController, A
 }
 
 fn refused(reason: RejectionReason, detail: Option<&'static str>) -> AttemptRefused {
-    AttemptRefused { reason, detail: detail.and_then(|name| StableName::new(name).ok()) }
+    AttemptRefused { reason, detail: detail.and_then(|name| StableName::new(name).ok()), usage: None }
 }
 
 fn count_failed(failure: CountFailure) -> AttemptRefused {
@@ -337,8 +345,8 @@ impl From<RefusalReason> for AttemptRefused {
     }
 }
 
-impl From<HustleRefusal> for AttemptRefused {
-    fn from(refusal: HustleRefusal) -> Self {
-        refused(refusal.rejection(), Some(refusal.detail()))
+impl From<NoSummary> for AttemptRefused {
+    fn from(NoSummary { refusal, spent }: NoSummary) -> Self {
+        Self { usage: spent, ..refused(refusal.rejection(), Some(refusal.detail())) }
     }
 }

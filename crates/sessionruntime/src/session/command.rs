@@ -71,7 +71,7 @@ impl Session {
     pub(super) fn rejection(&self, attempt: AttemptId, reason: RejectionReason) -> RejectionReport {
         match self.report_of(attempt) {
             Some(AttemptReport::Rejected(report)) => report,
-            _ => RejectionReport { attempt, reason, detail: None },
+            _ => RejectionReport { attempt, reason, detail: None, usage: None },
         }
     }
 }

@@ -28,7 +28,8 @@ pub struct CompactionReport {
     pub summary_tokens: TokenCount,
     /// How many items of each section did not fit, in the order of [`epitome_loop::Section::ALL`].
     pub left_out: [u64; 5],
-    /// What a provider reported for the summary, when a model was asked.
+    /// What providers reported, when models were asked: for the summary, and for every answer before it that came to
+    /// nothing.
     pub usage: Option<Usage>,
     /// What was repaired in a model's answer before the strict parser saw it, by name.
     pub repairs: Vec<StableName>,
@@ -47,6 +48,8 @@ pub struct RejectionReport {
     pub reason: RejectionReason,
     /// The finer cause, where one reason covers several.
     pub detail: Option<StableName>,
+    /// What providers reported for answers that came to nothing: they are paid for all the same.
+    pub usage: Option<Usage>,
 }
 
 /// What the newest attempt came to.

@@ -84,9 +84,9 @@ fn the_fallback_is_asked_only_when_the_first_choice_gave_nothing() {
         (SummarizerError::Model(Kind::Malformed.into()), "output_shape"),
         (SummarizerError::Model(Kind::OtherModel.into()), "output"),
         (SummarizerError::Model(Kind::NoKey.into()), "inference"),
-        (SummarizerError::Answer(AnswerFault::Refused), "refused"),
-        (SummarizerError::Answer(AnswerFault::ToolCall), "output_shape"),
-        (SummarizerError::Answer(AnswerFault::CutOff), "token_limit"),
+        (SummarizerError::from(AnswerFault::Refused), "refused"),
+        (SummarizerError::from(AnswerFault::ToolCall), "output_shape"),
+        (SummarizerError::from(AnswerFault::CutOff), "token_limit"),
         (SummarizerError::WindowTooSmall { window: TokenCount(1) }, "model_resolution"),
         (SummarizerError::Unavailable, "inference"),
     ] {
@@ -102,6 +102,17 @@ fn the_fallback_is_asked_only_when_the_first_choice_gave_nothing() {
             assert_eq!(refusal.to_string(), inner.to_string());
         }
     }
+}
+
+#[test]
+fn what_came_to_nothing_is_paid_for_all_the_same() {
+    let usage = Some(Usage { output: TokenCount(70), ..Usage::default() });
+    let malformed = move || Err(SummarizerError::Answer { fault: AnswerFault::CutOff, usage });
+    let Outcome::Refused(refusal) = compact(worker(malformed), None) else { panic!("it was not refused") };
+    assert_eq!((refusal.reason.detail(), refusal.usage), (Some("token_limit"), usage));
+    // By the fallback too, though its own summary cost nothing.
+    let done = compacted(compact(worker(malformed), Some(worker(|| Ok(sections("state").into())))));
+    assert_eq!((done.usage, done.degraded.is_some()), (usage, true));
 }
 
 #[test]

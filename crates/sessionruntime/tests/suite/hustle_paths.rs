@@ -333,9 +333,12 @@ fn worker(kind: Worker) -> Arc<dyn HustleWorker> {
             match kind {
                 Worker::Answers => answers(*b"canary-7291"),
                 Worker::AnswersTooMuch => answers(vec![b'x'; (1 << 16) + 1]),
-                Worker::Fails(stage) => {
-                    Err(WorkFailure { stage, cause: Cause::new(CauseKind::Other), diagnostic_bytes: 3 })
-                }
+                Worker::Fails(stage) => Err(WorkFailure {
+                    stage,
+                    cause: Cause::new(CauseKind::Other),
+                    diagnostic_bytes: 3,
+                    spent: None,
+                }),
                 Worker::Panics => panic!("canary-7291"),
                 Worker::PanicsWhenDropped => {
                     let _bomb = Bomb;

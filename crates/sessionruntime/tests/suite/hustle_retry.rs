@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::hustle_scene::*;
 
 fn failed(stage: WorkStage, cause: impl Into<Cause>) -> Result<WorkAnswer, WorkFailure> {
-    Err(WorkFailure { stage, cause: cause.into(), diagnostic_bytes: 10 })
+    Err(WorkFailure { stage, cause: cause.into(), diagnostic_bytes: 10, spent: None })
 }
 
 fn api(status: u16, seconds: Option<u64>) -> Cause {

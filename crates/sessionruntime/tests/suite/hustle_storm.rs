@@ -62,7 +62,7 @@ fn worker() -> Arc<dyn epitome_sessionruntime::HustleWorker> {
                 }
                 3 => {
                     let cause = Cause::new(CauseKind::Network);
-                    Err(WorkFailure { stage: WorkStage::Inference, cause, diagnostic_bytes: 0 })
+                    Err(WorkFailure { stage: WorkStage::Inference, cause, diagnostic_bytes: 0, spent: None })
                 }
                 4 => {
                     tokio::time::sleep(Duration::from_millis(1)).await;

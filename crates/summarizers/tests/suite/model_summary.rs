@@ -36,13 +36,16 @@ fn one_call_is_made_and_what_went_wrong_is_typed() {
     let root = AnswerFault::Invalid(InvalidSummaryReason::XmlRoot);
     for (answer, fault) in [
         (Err(busy), SummarizerError::Model(busy)),
-        (Ok(error_text), SummarizerError::Answer(root)),
-        (Ok(cut), SummarizerError::Answer(AnswerFault::CutOff)),
-        (Ok(ModelAnswer::text(" ")), SummarizerError::Answer(AnswerFault::NoText)),
+        (Ok(error_text), root.into()),
+        (Ok(cut), AnswerFault::CutOff.into()),
+        (Ok(ModelAnswer::text(" ")), AnswerFault::NoText.into()),
     ] {
         let (draft, calls) = summarize(settings(9000), &asked, answer);
         assert_eq!((draft, calls.len()), (Err(fault), 1));
     }
+    let paid = ModelAnswer { usage: Some(usage), ..ModelAnswer::text("no summary") };
+    let (draft, _) = summarize(settings(9000), &asked, Ok(paid));
+    assert_eq!(draft.unwrap_err().usage(), Some(usage));
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn a_goal_and_a_state_that_do_not_fit_make_no_summary() {
     let answer = ModelAnswer::text(sections("Port it", &[], &[&long]).render().xml);
     let (draft, _) = summarize(settings(9000), &asked, Ok(answer));
     let fault = AnswerFault::Invalid(InvalidSummaryReason::TokenLimit);
-    assert_eq!(draft, Err(SummarizerError::Answer(fault)));
+    assert_eq!(draft, Err(fault.into()));
 }
 
 #[test]

@@ -140,5 +140,5 @@ impl HustleWorker for CaseWorker {
 }
 
 fn failed(kind: CauseKind) -> WorkFailure {
-    WorkFailure { stage: WorkStage::Inference, cause: Cause::new(kind), diagnostic_bytes: 0 }
+    WorkFailure { stage: WorkStage::Inference, cause: Cause::new(kind), diagnostic_bytes: 0, spent: None }
 }

@@ -78,7 +78,7 @@ fn read_body(
         }
         ("started", _) => started(reader)?,
         ("committed", _) => committed(reader)?,
-        ("rejected", _) => rejected(reader)?,
+        ("rejected", version) => rejected(reader, version)?,
         ("answered", _) => answered(reader)?,
         ("undone", _) => RecordBody::Undone { in_force: in_force(reader)? },
         ("redone", _) => RecordBody::Redone { in_force: in_force(reader)? },
@@ -312,17 +312,23 @@ fn range(reader: &mut Reader<'_>) -> Read<MessageRange> {
     }
 }
 
-fn rejected(reader: &mut Reader<'_>) -> Read<RecordBody> {
-    let (mut attempt, mut reason, mut detail) = (None, None, None);
-    all(reader, &["attempt", "reason", "detail"], |reader, index| {
+fn rejected(reader: &mut Reader<'_>, version: u64) -> Read<RecordBody> {
+    let keys: &[&str] = match version {
+        ..4 => &["attempt", "reason", "detail"],
+        _ => &["attempt", "reason", "detail", "usage"],
+    };
+    let (mut attempt, mut reason, mut detail, mut spent) = (None, None, None, None);
+    all(reader, keys, |reader, index| {
         match index {
             0 => attempt = Some(identity(reader, AttemptId::parse)?),
             1 => reason = Some(numbered(reader, RejectionReason::from_number)?),
-            _ => detail = optional(reader, name)?,
+            2 => detail = optional(reader, name)?,
+            _ => spent = usage(reader)?,
         }
         Ok(())
     })?;
-    Ok(RecordBody::Rejected { attempt: there(attempt, reader)?, reason: there(reason, reader)?, detail })
+    let (attempt, reason) = (there(attempt, reader)?, there(reason, reader)?);
+    Ok(RecordBody::Rejected { attempt, reason, detail, usage: spent })
 }
 
 fn answered(reader: &mut Reader<'_>) -> Read<RecordBody> {

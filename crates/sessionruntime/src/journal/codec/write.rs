@@ -44,10 +44,12 @@ impl Writer {
             RecordBody::Measured(measurement) => self.measurement("\"measurement\":", measurement),
             RecordBody::Started(start) => self.start(start),
             RecordBody::Committed(committed) => self.committed(committed),
-            RecordBody::Rejected { attempt, reason, detail } => {
+            RecordBody::Rejected { attempt, reason, detail, usage } => {
                 self.id("\"attempt\":", attempt);
                 self.number(",\"reason\":", u64::from(reason.number()));
                 self.name(",\"detail\":", detail.as_ref());
+                self.out.plain(",\"usage\":");
+                self.usage(usage.as_ref());
             }
             RecordBody::Answered(WaiterOutcome { attempt, command, resolved, reply }) => {
                 self.id("\"attempt\":", attempt);
