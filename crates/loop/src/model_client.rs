@@ -138,6 +138,14 @@ pub trait ModelClient: Send + Sync {
     /// # Errors
     /// [`ModelCallError`].
     async fn call(&self, call: ModelCall) -> Result<ModelAnswer, ModelCallError>;
+
+    /// Messages as this client sends them: without what it keeps back.
+    ///
+    /// Whoever shortens messages for a model shortens these. A secret of which a part is cut off would not be recognized
+    /// any more, and its rest would be sent.
+    fn as_sent(&self, messages: &Arc<[Message]>) -> Arc<[Message]> {
+        Arc::clone(messages)
+    }
 }
 
 /// A function is a client: for tests.

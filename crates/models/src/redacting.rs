@@ -18,7 +18,7 @@ const MOST_DEPTH: usize = epitome_loop::MAX_BLOCK_DEPTH;
 /// What was replaced so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct RedactionReport {
-    /// In what went to the model.
+    /// In what went to the model, and in what it was shortened from.
     pub sent: RedactionCounts,
     /// In what came back.
     pub received: RedactionCounts,
@@ -73,6 +73,13 @@ impl<C: ModelClient> ModelClient for Redacting<C> {
         self.note(|report| report.received.add(&received));
         Ok(ModelAnswer { blocks, ..answer })
     }
+
+    fn as_sent(&self, messages: &Arc<[Message]>) -> Arc<[Message]> {
+        let mut sent = RedactionCounts::default();
+        let messages = clean_messages(messages, &mut sent);
+        self.note(|report| report.sent.add(&sent));
+        self.client.as_sent(&messages)
+    }
 }
 
 impl<C> fmt::Debug for Redacting<C> {
@@ -83,15 +90,19 @@ impl<C> fmt::Debug for Redacting<C> {
 
 fn clean_call(call: ModelCall, counts: &mut RedactionCounts) -> ModelCall {
     let system = call.system.map(|system| clean_text(&system, counts).unwrap_or(system));
-    let cleaned: Vec<Option<Message>> =
-        call.messages.iter().map(|message| clean_message(message, counts)).collect();
-    let messages = if cleaned.iter().all(Option::is_none) {
-        call.messages
-    } else {
-        let pairs = call.messages.iter().zip(cleaned);
-        pairs.map(|(message, cleaned)| cleaned.unwrap_or_else(|| message.clone())).collect()
-    };
+    let messages = clean_messages(&call.messages, counts);
     ModelCall { system, messages, ..call }
+}
+
+/// The messages without secrets; themselves when there are none.
+fn clean_messages(messages: &Arc<[Message]>, counts: &mut RedactionCounts) -> Arc<[Message]> {
+    let cleaned: Vec<Option<Message>> =
+        messages.iter().map(|message| clean_message(message, counts)).collect();
+    if cleaned.iter().all(Option::is_none) {
+        return Arc::clone(messages);
+    }
+    let pairs = messages.iter().zip(cleaned);
+    pairs.map(|(message, cleaned)| cleaned.unwrap_or_else(|| message.clone())).collect()
 }
 
 fn clean_text(text: &str, counts: &mut RedactionCounts) -> Option<SharedText> {

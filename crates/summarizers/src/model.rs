@@ -24,8 +24,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_loop::{
-    AnswerFault, InvalidSummaryReason, ModelAnswer, ModelCall, ModelClient, Section, Summarizer,
-    SummarizerError, SummaryDraft, SummaryRequest, SummarySections,
+    AnswerFault, Block, InvalidSummaryReason, Message, ModelAnswer, ModelCall, ModelClient, Section,
+    Summarizer, SummarizerError, SummaryDraft, SummaryRequest, SummarySections,
 };
 
 use self::answer::{Answered, read_answer};
@@ -93,7 +93,14 @@ impl ModelSummarizer {
                 needed_tokens: request.estimator.estimate(&least.render().xml),
             });
         }
-        question::write(&self.settings, request)
+        question::write(&self.settings, &self.as_sent(request))
+    }
+
+    /// The request without what the client keeps back, so that nothing of it is cut and then not recognized.
+    fn as_sent(&self, request: &SummaryRequest) -> SummaryRequest {
+        let transcript = self.client.as_sent(&request.transcript);
+        let previous = request.previous.as_ref().map(|previous| sections_as_sent(&*self.client, previous));
+        SummaryRequest { transcript, previous, ..request.clone() }
     }
 
     /// Makes a summary of an answer to [`ModelSummarizer::question`].
@@ -133,6 +140,24 @@ impl ModelSummarizer {
             carried,
         })
     }
+}
+
+/// A summary without what the client keeps back.
+fn sections_as_sent(client: &dyn ModelClient, sections: &SummarySections) -> SummarySections {
+    let mut sent = SummarySections::default();
+    for section in Section::ALL {
+        let items = sections.items(section).iter();
+        let messages: Arc<[Message]> = items.map(|item| Message::user(item.clone())).collect();
+        let texts = client.as_sent(&messages);
+        let texts = texts.iter().flat_map(|message| message.blocks().iter());
+        *sent.items_mut(section) = texts
+            .filter_map(|block| match block {
+                Block::Text { text } => Some(text.clone()),
+                _ => None,
+            })
+            .collect();
+    }
+    sent
 }
 
 fn least_summary() -> SummarySections {

@@ -19,6 +19,7 @@ mod journals;
 mod no_leak;
 mod no_leak_session;
 mod policy_docs;
+mod redacted_question;
 mod rig_docs;
 mod session_calibration;
 mod session_edges;

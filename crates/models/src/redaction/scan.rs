@@ -115,12 +115,35 @@ pub(super) fn before(bytes: &[u8], at: usize) -> Option<u8> {
     at.checked_sub(1).and_then(|at| bytes.get(at)).copied()
 }
 
-/// Whether a word may start here: no letter or digit in front, unless that is the end of an escape such as `\n`,
-/// as in text that quotes text.
+/// Whether a word may start here: no letter or digit in front, unless that ends an escape.
 fn is_start(bytes: &[u8], at: usize) -> bool {
     match before(bytes, at) {
-        Some(b'n' | b't' | b'r') => at.checked_sub(1).and_then(|one| before(bytes, one)) == Some(b'\\'),
-        Some(byte) => !byte.is_ascii_alphanumeric(),
-        None => true,
+        Some(byte) if byte.is_ascii_alphanumeric() => ends_escape(bytes.get(..at).unwrap_or_default()),
+        _ => true,
+    }
+}
+
+/// Whether a text ends with an escape: `\n` or `\u003d` of text that quotes text, `%3D` of an address, or a sequence that
+/// colours a terminal, with its first character or without.
+fn ends_escape(text: &[u8]) -> bool {
+    match text {
+        [.., b'\\', b'n' | b't' | b'r' | b'b' | b'f'] => true,
+        [.., b'%', a, b] => [a, b].into_iter().all(u8::is_ascii_hexdigit),
+        [.., b'\\', b'u', a, b, c, d] => [a, b, c, d].into_iter().all(u8::is_ascii_hexdigit),
+        [before @ .., _] => ends_colour(before),
+        [] => false,
+    }
+}
+
+/// Whether a text is that of a terminal's sequence up to its last letter: `[`, and numbers.
+fn ends_colour(text: &[u8]) -> bool {
+    const MOST: usize = 24;
+    let is_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b';' | b'?');
+    let numbers = text.iter().rev().take(MOST).take_while(|byte| is_number(byte)).count();
+    let opened = text.len().checked_sub(numbers).and_then(|end| text.get(..end)).unwrap_or_default();
+    match opened {
+        [.., b'\x1b', b'['] => true,
+        [.., b'['] => numbers > 0,
+        _ => false,
     }
 }

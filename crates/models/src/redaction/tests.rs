@@ -256,3 +256,34 @@ proptest! {
         let _ = redact(&text);
     }
 }
+
+#[test]
+fn a_key_behind_an_escape_is_a_key() {
+    let key = "sk-ant-api03-canary0123456789";
+    let mark = SecretKind::ProviderKey.mark();
+    for before in [
+        "\u{1b}[33m",
+        "[33m",
+        "[0;1;31m",
+        "\u{1b}[K",
+        "\u{1b}[m",
+        "[2K",
+        "\\n",
+        "\\t",
+        "\\u003d",
+        "\\u001b[1m",
+        "%3D",
+        "q=%20",
+    ] {
+        let text = format!("a {before}{key}\u{1b}[0m b");
+        assert_eq!(redact(&text).text, Some(format!("a {before}{mark}\u{1b}[0m b")), "{before:?}");
+    }
+    for word in ["task-", "[task-", "[ask-", "x[1]task-", "m", "33m", "%3", "\\u03d"] {
+        let text = format!("{word}sk-ant-api03-canary0123456789");
+        assert_eq!(
+            redact(&text).text.is_some(),
+            !word.ends_with(|last: char| last.is_ascii_alphanumeric()),
+            "{word}"
+        );
+    }
+}

@@ -202,7 +202,8 @@ impl StructuredSummarizer {
             return Err(StructuredFailure::TooSmallBudget { budget });
         }
         let most = self.config.most_transcript_characters();
-        let transcript = render_transcript(&pass.messages, &plan.dropped, pairing, &*pass.notes, most);
+        let messages = self.as_sent(&pass.messages, &plan.dropped);
+        let transcript = render_transcript(&messages, &plan.dropped, pairing, &*pass.notes, most);
         let hook = pass.hook_instructions.as_ref();
         let context = &pass.additional_context;
         let user: SharedText =
@@ -215,6 +216,19 @@ impl StructuredSummarizer {
         };
         let second = self.client.call(self.request(&user, budget, Some(again))).await.map_err(client)?;
         judge_second(&second, &self.config, budget).map(|committed| (committed, true))
+    }
+
+    /// The history, of which the chosen messages are without what the client keeps back: they are about to be shortened.
+    fn as_sent(&self, messages: &Arc<[Message]>, chosen: &[usize]) -> Vec<Message> {
+        let mut sent = messages.to_vec();
+        let asked: Arc<[Message]> = chosen.iter().filter_map(|&at| messages.get(at).cloned()).collect();
+        let answered = self.client.as_sent(&asked);
+        for (&at, message) in chosen.iter().zip(answered.iter()) {
+            if let Some(place) = sent.get_mut(at) {
+                *place = message.clone();
+            }
+        }
+        sent
     }
 
     fn request(&self, user: &SharedText, budget: TokenCount, again: Option<Again>) -> ModelCall {
