@@ -321,3 +321,34 @@ async fn a_sum_over_requests_does_not_hold_a_session_back() {
         Err(error) => panic!("{error}"),
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn reports_by_which_nothing_would_fit_do_not_lock_a_session() {
+    let lies: [fn(u64) -> Usage; 4] = [
+        // Reasoning that is told as output, or a sum over a loop.
+        |sent| usage(sent, 9_900),
+        |_| usage(9_900, 5),
+        |_| Usage { cache_read: TokenCount(9_900), ..usage(1, 1) },
+        |sent| usage((sent + 1_500) * 4, 5),
+    ];
+    for lie in lies {
+        let scene = SessionScene { window: 10_000, ..SessionScene::default() };
+        let session = scene.open().await.unwrap();
+        for at in 0..60 {
+            session.append([long(at, 20)]).await.unwrap();
+            let admitted = admit(&session).await;
+            let sent = counted(&admitted.messages);
+            assert!(sent < 10_000, "{at}: {sent}");
+            session.append([answer(lie(sent))]).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn output_that_is_not_in_the_answer_does_not_go_out_again() {
+    let session = wide().open().await.unwrap();
+    session.append([long(0, 100)]).await.unwrap();
+    let first = measured(&session).await;
+    session.append([answer(usage(first, 12_000))]).await.unwrap();
+    assert!(measured(&session).await < first + 100);
+}

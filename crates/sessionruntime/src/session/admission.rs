@@ -7,6 +7,7 @@ use epitome_loop::{
 };
 use epitome_loopruntime::decision::{Reply, Waiter};
 use epitome_loopruntime::driver::DriverClosed;
+use epitome_loopruntime::landing_level;
 use tracing::Instrument as _;
 
 use super::calibrating;
@@ -97,6 +98,9 @@ impl Session {
                 Reply::ContextLimit { exhausted, retry_after, refused }
                     if context.binding.policy().is_some() =>
                 {
+                    if self.gives_up_reports(&mut measuring, &context).await {
+                        continue;
+                    }
                     let measurement = Box::new(measurement);
                     let detail = self.detail_of(refused);
                     return Err(AdmitError::ContextLimit {
@@ -127,6 +131,27 @@ impl Session {
             }
         }
         Err(AdmitError::Unsettled { rounds: MOST_ROUNDS })
+    }
+
+    /// Whether it is the provider's reports alone by which the request does not fit: by the count without them it would be
+    /// less full than a compaction has to make it. A report may be a sum, or of something else, and without leave to send
+    /// no better one would ever come; so they are given up, and the next answer teaches anew.
+    async fn gives_up_reports(&self, measuring: &mut Measuring, context: &Snapshot) -> bool {
+        if measuring.scale.take().is_none() {
+            return false;
+        }
+        let Ok(bare) = measuring.measure_whole(Arc::clone(&context.messages)).await else { return false };
+        let gives_up = bare.occupancy() < landing_level(context.binding.trigger());
+        if gives_up {
+            self.shared.live().calibrating.give_up(&context.binding);
+            tracing::warn!(
+                target: "epitome::session",
+                counted = bare.input_tokens.get(),
+                input_limit = bare.input_limit.get(),
+                "reports given up: by them nothing would fit"
+            );
+        }
+        gives_up
     }
 
     /// The frame of this request. It goes with the request alone; commands without one take the newest.

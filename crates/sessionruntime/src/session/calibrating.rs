@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use epitome_loop::{
     BasisPoints, ContextBasis, CountQuality, CounterCapability, Message, ModelKey, RequestFingerprint,
-    TokenCount, Usage, ran_provider_tools,
+    TokenCount, Usage, ran_provider_tools, tail_estimate,
 };
 
 use super::binding::Binding;
@@ -75,8 +75,10 @@ struct Report {
     answer: u64,
     /// What surrounded the request, where that is known.
     framed: Option<Arc<Framed>>,
-    /// The request and the answer.
-    reported: TokenCount,
+    /// The request.
+    request: TokenCount,
+    /// What the answer took of the output, without reasoning that is known not to be in it.
+    output: TokenCount,
 }
 
 #[derive(Debug)]
@@ -99,8 +101,8 @@ impl Calibrating {
                 Some(_) => continue,
                 None => None,
             };
-            let Some(reported) = reported_with(message) else { continue };
-            let report = Report { answer, framed, reported };
+            let Some((request, output)) = reported_with(message) else { continue };
+            let report = Report { answer, framed, request, output };
             self.first.get_or_insert_with(|| report.clone());
             self.newest = Some(report);
         }
@@ -142,6 +144,14 @@ impl Calibrating {
         is_same.then_some(measured.scale)
     }
 
+    /// What was learned of the binding's model is given up, and so are the reports that wait.
+    pub(super) fn give_up(&mut self, binding: &Binding) {
+        self.void_reports();
+        if let Some(learned) = self.of_mut(binding) {
+            learned.calibration = Calibration::new();
+        }
+    }
+
     fn of(&self, binding: &Binding) -> Option<&Learned> {
         let counter = binding.context()?.counter();
         self.learned.iter().find(|learned| learned.model == binding.model && learned.counter == *counter)
@@ -168,9 +178,9 @@ impl Calibrating {
     }
 }
 
-/// What a provider reported with an answer: its request and itself; `None` where it says nothing about the size of a
+/// What a provider reported with an answer: its request, and its output; `None` where it says nothing about the size of a
 /// context.
-fn reported_with(answer: &Message) -> Option<TokenCount> {
+fn reported_with(answer: &Message) -> Option<(TokenCount, TokenCount)> {
     let Message::Assistant { blocks, usage: Some(usage) } = answer else { return None };
     if ran_provider_tools(blocks) || is_provider_compaction(answer) {
         return None;
@@ -182,7 +192,20 @@ fn reported_with(answer: &Message) -> Option<TokenCount> {
         .iter()
         .any(|block| matches!(block, epitome_loop::Block::Thinking(_) | epitome_loop::Block::Opaque(_)));
     let hidden = if holds_reasoning { 0 } else { reasoning.get() };
-    request.get().checked_add(output.get().saturating_sub(hidden)).map(TokenCount)
+    Some((request, TokenCount(output.get().saturating_sub(hidden))))
+}
+
+/// What an answer takes when it goes out again. Some providers report reasoning as output without a word, and hosts do
+/// not keep it: an output that is far above anything that the answer could take is not the answer's.
+fn of_answer(answer: Option<&Message>, output: TokenCount) -> TokenCount {
+    const MOST_TIMES: u64 = 3;
+    const SLACK: u64 = 64;
+    let estimate = answer.map_or(0, tail_estimate);
+    if output.get() > estimate.saturating_mul(MOST_TIMES).saturating_add(SLACK) {
+        TokenCount(estimate)
+    } else {
+        output
+    }
 }
 
 /// How requests of this loop are counted now. Reports that have come since are held against the counter first; one whose
@@ -197,10 +220,11 @@ pub(super) async fn scale(shared: &Shared, binding: &Binding) -> Option<CountSca
     for (report, answered) in reports {
         let framed = report.framed.clone().unwrap_or_else(|| Arc::clone(&shared.live().framed));
         let Ok(Some(measuring)) = binding.measuring(&framed, shared.live().basis) else { continue };
+        let reported = report.request.saturating_add(of_answer(answered.last(), report.output));
         let Ok(whole) = measuring.count_whole(measuring.whole(answered)).await else { continue };
         let unseen = measuring.unseen_tokens;
         let counted = TokenCount(whole.get().saturating_sub(unseen.get()));
-        let report = CountedReport { counted, unseen, reported: report.reported };
+        let report = CountedReport { counted, unseen, reported };
         shared.learn(binding, report);
     }
     let live = shared.live();
