@@ -1,7 +1,8 @@
 //! Which of the user's rules a summary holds already.
 //!
-//! A rule that is missed is lost; one that is said twice costs a line. So a rule counts as said only when its words stand
-//! together, in their order, in one item, and nothing beside them in the same sentence takes them back.
+//! A rule that is missed is lost; one that is said twice costs a line. So a rule counts as said only when a sentence of one
+//! item is its words, in their order, with nothing around them but words that say whose rule it is, and when nothing else
+//! in the item takes it back.
 
 use std::collections::HashMap;
 
@@ -18,7 +19,11 @@ pub(super) struct SaidRules {
 impl SaidRules {
     /// Adds an item behind the ones before it.
     pub(super) fn push(&mut self, item: &str) {
-        for words in sentences_of(item) {
+        let sentences = sentences_of(item);
+        let takes_back = |words: &Vec<String>| words.iter().any(|word| takes_back(word));
+        // A sentence that is the rule may be followed by one that takes it back.
+        let is_taken_back = sentences.len() > 1 && sentences.iter().any(takes_back);
+        for words in sentences.into_iter().filter(|_| !is_taken_back) {
             let at = self.sentences.len();
             for word in &words {
                 let holding = self.holding.entry(word.clone()).or_default();
@@ -56,54 +61,70 @@ impl SaidRules {
     }
 }
 
-/// Whether a sentence says another one, and nothing around it that turns it.
+/// Whether a sentence says another one, and nothing around it that could turn it.
 fn holds(sentence: &[String], wanted: &[String]) -> bool {
     let Some(at) = sentence.windows(wanted.len().max(1)).position(|window| window == wanted) else {
         return false;
     };
-    let around = sentence.iter().take(at).chain(sentence.iter().skip(at + wanted.len()));
-    !around.into_iter().any(|word| turns(word))
+    let mut around = sentence.iter().take(at).chain(sentence.iter().skip(at + wanted.len()));
+    around.all(|word| introduces(word))
 }
 
-/// Words that take back or limit what stands beside them.
-fn turns(word: &str) -> bool {
-    const TURNING: [&str; 34] = [
-        "not",
-        "no",
-        "never",
-        "cannot",
-        "without",
-        "except",
-        "unless",
-        "until",
-        "instead",
-        "longer",
-        "nor",
-        "neither",
-        "avoid",
-        "stop",
-        "only",
-        "if",
-        "when",
-        "was",
-        "were",
-        "but",
-        "optional",
-        "may",
-        "might",
-        "maybe",
-        "can",
-        "could",
+/// Words that say whose rule stands beside them, or how much it is one.
+fn introduces(word: &str) -> bool {
+    const INTRODUCING: [&str; 25] = [
+        "from",
+        "now",
+        "on",
+        "user",
+        "user's",
+        "users",
+        "said",
+        "says",
+        "asked",
+        "wants",
+        "requires",
+        "stated",
+        "explicit",
+        "explicitly",
+        "rule",
+        "rules",
+        "constraint",
+        "instruction",
+        "requirement",
+        "important",
+        "critical",
+        "strictly",
+        "standing",
+        "by",
+        "that",
+    ];
+    INTRODUCING.contains(&word)
+}
+
+/// Words of a sentence that takes back the sentences beside it.
+fn takes_back(word: &str) -> bool {
+    const TAKING: [&str; 18] = [
+        "obsolete",
         "revoked",
         "retired",
-        "replaced",
         "superseded",
-        "obsolete",
-        "former",
-        "formerly",
-        "assistant",
+        "replaced",
+        "withdrawn",
+        "withdrew",
+        "lifted",
+        "dropped",
+        "cancelled",
+        "canceled",
+        "ignore",
+        "ignored",
+        "forget",
+        "disregard",
+        "nonsense",
+        "longer",
+        "anymore",
     ];
-    TURNING.contains(&word) || word.ends_with("n't")
+    TAKING.contains(&word)
 }
 
 /// The words of a text, sentence by sentence.
@@ -120,6 +141,12 @@ fn sentences_of(text: &str) -> Vec<Vec<String>> {
             sentence.push(word.to_owned());
         }
         let end = token.trim_end_matches(['"', '\'', ')', '*', '`']);
+        // What is asked is not said.
+        if end.ends_with(['?', '\u{ff1f}'])
+            && let Some(sentence) = sentences.last_mut()
+        {
+            sentence.push("?".to_owned());
+        }
         if end.ends_with(['.', '!', '?', ';', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{ff1b}']) {
             sentences.push(Vec::new());
         }
@@ -223,6 +250,7 @@ mod tests {
             ("Keep a &lt;b&gt; &amp; c", "Keep a <b> & c"),
             ("The budget is $500. Never push to main.", "Never push to the main"),
             ("Use tabs; never push to main", "use tabs"),
+            ("The user said explicitly: never push to main", "Never push to main"),
         ] {
             assert!(says(item, rule), "{item} | {rule}");
         }
@@ -238,6 +266,16 @@ mod tests {
             ("Use tabs only in makefiles", "use tabs"),
             ("We no longer use tabs", "use tabs"),
             ("(assistant) use tabs", "use tabs"),
+            ("Forget never push to main", "Never push to main"),
+            ("It is false that: never push to main.", "Never push to main"),
+            ("The user withdrew never push to main", "Never push to main"),
+            ("Someone wrote \"never push to main\" on the page", "Never push to main"),
+            ("Do push to main even though the user said never push to main", "Never push to main"),
+            ("Never push to main? Nonsense", "Never push to main"),
+            ("Never push to main. This is obsolete.", "Never push to main"),
+            ("[x] Never push to main", "Never push to main"),
+            ("Never push to main - done", "Never push to main"),
+            ("Never push to main during the week", "Never push to main"),
             ("Use C", "Use C++"),
             ("Run cargo test", "Run cargo test --all"),
             ("Never force", "Never --force"),
