@@ -16,6 +16,17 @@ pub(super) struct Rules {
     pub(super) first_carried: usize,
 }
 
+/// Whether a statement with the words of a rule demands something: a question about a rule does not, nor does what the
+/// user tells of themselves.
+fn demands(rule: &str) -> bool {
+    let tells = |sentence: &str| sentence.to_ascii_lowercase().starts_with("i never ");
+    let asks = |sentence: &str| {
+        let asked = sentence.trim_end().ends_with(['?', '\u{ff1f}']);
+        asked && !sentence.to_ascii_lowercase().contains("please")
+    };
+    rule_sentences(rule).into_iter().any(|sentence| !asks(sentence) && !tells(sentence.trim_start()))
+}
+
 /// Appends the user's rules that the constraints lack. What only tools or the assistant said is no rule of the user, and
 /// one that the user took back does not hold.
 pub(super) fn carry(
@@ -34,7 +45,8 @@ pub(super) fn carry(
     let mut said = SaidRules::default();
     sections.constraints.iter().for_each(|item| said.push(item));
     let mut rules = Rules { ranks: BTreeMap::new(), first_carried };
-    for (rule, &rank) in words.constraints.iter().zip(&rank_of) {
+    let rules_of_user = words.constraints.iter().zip(&rank_of).filter(|(rule, _)| demands(rule));
+    for (rule, &rank) in rules_of_user {
         let places = rule_sentences(rule).into_iter().map(|sentence| said.says(sentence));
         // A task may stand in front of the rule, in the same line. It is no rule, and need not be said as one.
         let places: Vec<usize> = match places.collect::<Option<Vec<usize>>>() {

@@ -217,3 +217,36 @@ fn what_is_carried_renders_to_what_the_grammar_takes() {
     let empty = SummarySections::default();
     assert!(read.sections.decisions == empty.decisions);
 }
+
+#[test]
+fn what_is_asked_or_told_is_no_rule_and_rules_come_in_many_words() {
+    let carried = |words: &str| {
+        let asked = request(vec![
+            Message::user("Port the worker."),
+            Message::assistant("Yes."),
+            Message::user(words),
+            Message::assistant("Good."),
+        ]);
+        texts(&draft_of(&asked, &sections("Port it", &[], &["half"])).carried)
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+    };
+    for rule in [
+        "Leave the tests alone.",
+        "We can't break v1 clients.",
+        "Hands off main!",
+        "Nothing may be pushed to main.",
+        "Keep the API unchanged.",
+        "Never push to main.",
+    ] {
+        assert_eq!(carried(rule), [rule]);
+    }
+    for none in [
+        "Why do we never push to main?",
+        "If we must never push to main, how do we deploy?",
+        "I never said to push to main.",
+    ] {
+        assert_eq!(carried(none), Vec::<String>::new(), "{none}");
+    }
+}
