@@ -1,4 +1,7 @@
-//! Words as they are compared: without case, without what cannot be seen, and with look-alikes made alike.
+//! Words as they are compared: without case, without what cannot be seen or only shows them otherwise, and with look-alikes
+//! made alike.
+
+use unicode_normalization::UnicodeNormalization;
 
 use crate::defusing::{is_unseen, turns_direction};
 
@@ -13,7 +16,9 @@ pub(crate) struct Word {
 
 /// The words of a text, folded. Where a script writes none apart, each character is one.
 pub(crate) fn words(text: &str) -> impl Iterator<Item = Word> {
-    let seen = unescaped(text).filter(|character| !is_invisible(*character));
+    // Letters in circles, bold letters of mathematics and accents come down to the letters themselves.
+    let plain = unescaped(text).nfkd();
+    let seen = plain.filter(|character| !is_invisible(*character) && !decorates(*character));
     let mut characters = seen.map(alike).peekable();
     let mut is_apart = true;
     std::iter::from_fn(move || {
@@ -40,12 +45,15 @@ pub(crate) fn seen(text: &str) -> impl Iterator<Item = char> {
     text.chars().filter(|character| !is_invisible(*character)).map(alike)
 }
 
-/// The characters of a text with those that are written as `%41`, `\\u0041`, `\\x41` or `&#65;` read, so that no escape
-/// glues itself to a word.
+/// The characters of a text without tags, and with those that are written as `%41`, `\\u0041`, `\\x41`, `\\n`, `&nbsp;` or
+/// `&#65;` read, so that no escape glues itself to a word.
 fn unescaped(text: &str) -> impl Iterator<Item = char> {
     let mut rest = text;
     std::iter::from_fn(move || {
-        if let Some((character, behind)) = escaped(rest) {
+        while let Some(behind) = behind_tag(rest) {
+            rest = behind;
+        }
+        if let Some((character, behind)) = escaped(rest).or_else(|| white_space(rest)) {
             rest = behind;
             return Some(character);
         }
@@ -54,6 +62,23 @@ fn unescaped(text: &str) -> impl Iterator<Item = char> {
         rest = characters.as_str();
         next
     })
+}
+
+/// What stands behind a tag that a text begins with.
+fn behind_tag(text: &str) -> Option<&str> {
+    const LONGEST: usize = 120;
+    let tag = text.strip_prefix('<')?;
+    let name = tag.strip_prefix('/').unwrap_or(tag);
+    name.starts_with(|first: char| first.is_ascii_alphabetic()).then_some(())?;
+    let end = tag.bytes().take(LONGEST).position(|byte| matches!(byte, b'>' | b'<' | b'\n'))?;
+    tag.get(end..)?.strip_prefix('>')
+}
+
+/// White space that is written as an escape or by a name, and what stands behind it.
+fn white_space(text: &str) -> Option<(char, &str)> {
+    const WRITTEN: [&str; 7] = ["\\n", "\\t", "\\r", "&nbsp;", "&ensp;", "&emsp;", "&thinsp;"];
+    let behind = WRITTEN.into_iter().find_map(|written| text.strip_prefix(written))?;
+    Some((' ', behind))
 }
 
 fn escaped(text: &str) -> Option<(char, &str)> {
@@ -86,6 +111,15 @@ fn escaped(text: &str) -> Option<(char, &str)> {
 fn is_invisible(character: char) -> bool {
     let joins_or_selects = matches!(character, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}');
     joins_or_selects || is_unseen(character) || turns_direction(character)
+}
+
+/// Whether a character only shows what stands beside it otherwise: an accent, or a sign that makes text bold or struck out.
+fn decorates(character: char) -> bool {
+    matches!(
+        character,
+        '*' | '`' | '~' | '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
+            | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}'
+    )
 }
 
 /// Scripts that write no spaces: Chinese, Japanese, Thai and their neighbors.
@@ -145,12 +179,18 @@ mod tests {
             "push\u{200b} to m\u{200d}ain now",
             "ＰＵＳＨ　to main... now",
             "рush tо mаіn nοw",
+            "pu**sh** `to` *main* ~~now~~",
+            "<b>push</b> <i class=\"a\">to</i> m<b>ai</b>n<br>,now",
+            "push&nbsp;to\\nmain\\tnow",
+            "pu\u{301}sh t\u{f6} m\u{e4}in n\u{0308}ow",
+            "\u{24df}\u{24e4}\u{24e2}\u{24d7} \u{1d42d}\u{1d428} main now",
         ] {
             assert_eq!(read(same), plain, "{same}");
         }
         assert_eq!(read("\u{5220}\u{9664}x1"), ["\u{5220}", "\u{9664}", "x1"]);
         assert_eq!(words(" \u{200b}- ").count(), 0);
         assert_eq!(read("100% &#; \\u12 %zz &#+1;"), ["100", "u12", "zz", "1"]);
+        assert_eq!(read("a < b && c > d <- e <3> <f"), ["a", "b", "c", "d", "e", "3", "f"]);
         let apart: Vec<bool> = words("see crates/loop/src, please").map(|word| word.is_apart).collect();
         assert_eq!(apart, [true, true, false, false, true]);
     }

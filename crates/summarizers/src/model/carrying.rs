@@ -20,9 +20,15 @@ pub(super) struct Rules {
 /// user tells of themselves.
 fn demands(rule: &str) -> bool {
     let tells = |sentence: &str| sentence.to_ascii_lowercase().starts_with("i never ");
+    const ASKING: [&str; 19] = [
+        "why", "how", "what", "when", "where", "who", "which", "if", "do", "does", "did", "is", "are", "was",
+        "should", "could", "can", "would", "must",
+    ];
     let asks = |sentence: &str| {
-        let asked = sentence.trim_end().ends_with(['?', '\u{ff1f}']);
-        asked && !sentence.to_ascii_lowercase().contains("please")
+        let lower = sentence.trim().to_ascii_lowercase();
+        let first = lower.split(|character: char| !character.is_alphabetic()).find(|word| !word.is_empty());
+        let is_asked = lower.ends_with(['?', '\u{ff1f}']) && !lower.contains("please");
+        is_asked && first.is_some_and(|first| ASKING.contains(&first))
     };
     rule_sentences(rule).into_iter().any(|sentence| !asks(sentence) && !tells(sentence.trim_start()))
 }

@@ -239,6 +239,7 @@ fn what_is_asked_or_told_is_no_rule_and_rules_come_in_many_words() {
         "Nothing may be pushed to main.",
         "Keep the API unchanged.",
         "Never push to main.",
+        "Also: never push to main, ok?",
     ] {
         assert_eq!(carried(rule), [rule]);
     }
