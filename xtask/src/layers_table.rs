@@ -83,6 +83,7 @@ pub(crate) const LAYERS: &[Layer] = &[
         ours: Only(&["epitome-loop"]),
         outside: Only(&[
             "aho-corasick",
+            "unicode-normalization",
             "async-trait",
             "memchr",
             "roxmltree",

@@ -11,6 +11,7 @@ mod markdown;
 mod xml;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use epitome_loop::{InvalidSummaryReason, Section, SummarySections};
 
@@ -29,6 +30,8 @@ pub enum Repair {
     OuterWhiteSpace,
     /// Reasoning in tags of its own in front was left out.
     Reasoning,
+    /// The mark by which a model ends its turn was left out.
+    EndToken,
     /// The fence around the answer was left out.
     CodeFence,
     /// Text around the summary was left out: an introduction, a farewell. Never markup.
@@ -51,6 +54,8 @@ pub enum Repair {
     Json,
     /// The answer was Markdown.
     Markdown,
+    /// What a section says twice was left in once.
+    RepeatedItems,
 }
 
 /// What a model said, in sections.
@@ -71,6 +76,7 @@ impl Repair {
             Self::ByteOrderMark => "byte_order_mark",
             Self::OuterWhiteSpace => "outer_white_space",
             Self::Reasoning => "reasoning",
+            Self::EndToken => "end_token",
             Self::CodeFence => "code_fence",
             Self::TextAround => "text_around",
             Self::Declaration => "declaration",
@@ -82,6 +88,7 @@ impl Repair {
             Self::MissingSections => "missing_sections",
             Self::Json => "json",
             Self::Markdown => "markdown",
+            Self::RepeatedItems => "repeated_items",
         }
     }
 }
@@ -98,7 +105,7 @@ pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryRe
     }
     let mut repairs = Vec::new();
     let text = without_forbidden(text, &mut repairs);
-    let bare = envelope::unwrap(&text, &mut repairs);
+    let bare = envelope::unwrap(&text, &mut repairs)?;
     if bare.is_empty() {
         return Err(InvalidSummaryReason::OutputShape);
     }
@@ -115,6 +122,11 @@ pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryRe
         // Escapes of XML and JSON stand for any character.
         let texts = items.iter().map(|item| without_forbidden(item, &mut repairs));
         *items = texts.flat_map(|text| SummarySections::items_of_text(&text)).collect();
+        let (said, mut seen) = (items.len(), HashSet::new());
+        items.retain(|item| seen.insert(item.clone()));
+        if items.len() < said {
+            repairs.push(Repair::RepeatedItems);
+        }
     }
     if sections.goal.is_empty() || sections.state.is_empty() {
         return Err(InvalidSummaryReason::XmlContent);

@@ -34,16 +34,50 @@ impl<'de> Deserialize<'de> for Entries {
 /// The object that the answer is: all of it, or behind one line of introduction. An object that merely stands somewhere in
 /// it is quoted, and no answer.
 pub(super) fn find(text: &str, repairs: &mut Vec<Repair>) -> Result<Option<Entries>, InvalidSummaryReason> {
-    let whole = object(text);
-    if whole.is_some() {
-        return Ok(whole);
+    if let Some(found) = with_farewell(text, repairs)? {
+        return Ok(Some(found));
     }
     let Some((introduction, rest)) = text.split_once('\n') else { return Ok(None) };
-    let found = object(rest.trim()).filter(|_| !introduction.trim_start().starts_with(['#', '-', '*']));
+    // The fence of an answer that was cut is never closed.
+    if introduction.starts_with("```") {
+        return with_farewell(rest.trim_start(), repairs);
+    }
+    if introduction.trim_start().starts_with(['#', '-', '*', '{']) {
+        return Ok(None);
+    }
+    let found = with_farewell(rest.trim_start(), repairs)?;
     if found.is_some() {
         leave_out(introduction, repairs)?;
     }
     Ok(found)
+}
+
+/// The object that a text begins with. Prose behind it is a farewell.
+fn with_farewell(text: &str, repairs: &mut Vec<Repair>) -> Result<Option<Entries>, InvalidSummaryReason> {
+    if !text.starts_with('{') {
+        return Ok(None);
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Entries>();
+    let found = match values.next() {
+        Some(Ok(found)) => found,
+        // What is cut off may have lost more than its end.
+        Some(Err(error)) if error.is_eof() && text.contains('"') => {
+            return Err(InvalidSummaryReason::XmlSyntax);
+        }
+        _ => return Ok(None),
+    };
+    let farewell = text.get(values.byte_offset()..).unwrap_or_default().trim();
+    if farewell.is_empty() {
+        return Ok(Some(found));
+    }
+    // More than a line of prose may say more.
+    if farewell.contains(['{', '}', '[', '"'])
+        || farewell.lines().any(|line| line.starts_with(['#', '-', '*']))
+    {
+        return Ok(None);
+    }
+    leave_out(farewell, repairs)?;
+    Ok(Some(found))
 }
 
 fn object(text: &str) -> Option<Entries> {

@@ -32,7 +32,12 @@ fn each_repair_has_its_name_and_loses_nothing() {
         (format!("<think>What is <goal>?</think>\n{RIGHT}"), vec!["reasoning"]),
         (format!("```xml\n{RIGHT}\n```"), vec!["code_fence"]),
         (format!("~~~\n{RIGHT}\n~~~"), vec!["code_fence"]),
-        (format!("Here it is:\n```xml\n{RIGHT}\n```"), vec!["code_fence"]),
+        (format!("Here it is:\n```xml\n{RIGHT}\n```"), vec!["code_fence", "text_around"]),
+        (format!("```xml\n{RIGHT}\n```\nI hope this helps!"), vec!["code_fence", "text_around"]),
+        (format!("I read it all.\n</think>\n{RIGHT}"), vec!["reasoning"]),
+        (format!("{RIGHT}\n<|im_end|>"), vec!["end_token"]),
+        (format!("{RIGHT}</s>"), vec!["end_token"]),
+        (RIGHT.replace("- read\n", "- read\n- read\n"), vec!["repeated_items"]),
         (format!("Here it is: {RIGHT}\nAnything else?"), vec!["text_around"]),
         (format!("<?xml version=\"1.0\"?>\n{RIGHT}"), vec!["declaration"]),
         (RIGHT.replace("- never push", "<item>never push</item>"), vec!["item_elements"]),
@@ -78,6 +83,16 @@ fn json_is_read_when_it_is_the_answer() {
     let fenced = format!("```json\n{json}\n```");
     assert_eq!(read(&fenced).unwrap().1, ["code_fence", "json"]);
     assert_eq!(read(&format!("Here it is:\n{json}")).unwrap().1, ["text_around", "json"]);
+    assert_eq!(read(&format!("{json}\nDone.")).unwrap().1, ["text_around", "json"]);
+    assert_eq!(read(&format!("{json}<|im_end|>")).unwrap().1, ["end_token", "json"]);
+    assert_eq!(
+        read(&format!("Ready.\n```json\n{json}\n```\nDone.")).unwrap().1,
+        ["code_fence", "text_around", "json"]
+    );
+    for cut in [&json[..json.len() - 1], &json[..40], &format!("```json\n{}", &json[..60])] {
+        assert_eq!(read(cut), Err("xml_syntax"), "{cut}");
+    }
+    assert_eq!(read(&format!("{json}\n{json}")), Err("xml_root"));
     let wrapped = format!("{{\"conversation_summary\":{json}}}");
     assert_eq!(read(&wrapped).unwrap().0, sections);
     for (lost, reason) in [
@@ -140,7 +155,7 @@ fn what_is_no_summary_is_refused_with_its_reason() {
         ("\u{200b}\u{2800}", "xml_root"),
         ("{}", "xml_content"),
         ("{\"goal\":\"\",\"state\":\"\"}", "xml_content"),
-        ("{\"goal\":[\"a\"],\"state\":[\"b\"]", "xml_root"),
+        ("{\"goal\":[\"a\"],\"state\":[\"b\"]", "xml_syntax"),
         ("## Goal\n- a\n## State\n", "xml_content"),
         ("<html><body><h1>502 Bad Gateway</h1></body></html>", "xml_root"),
         ("Goal: Error generating summary", "xml_root"),
@@ -149,6 +164,8 @@ fn what_is_no_summary_is_refused_with_its_reason() {
         ("<think>I should look at it first", "xml_root"),
         (&format!("<think>{RIGHT}"), "xml_structure"),
         (&RIGHT.to_uppercase(), "xml_root"),
+        (&serde_json::json!({"summary": RIGHT}).to_string(), "xml_structure"),
+        (&serde_json::json!(RIGHT).to_string(), "xml_structure"),
         (&format!("<!DOCTYPE a [<!ENTITY b \"c\">]>{RIGHT}"), "xml_structure"),
         (&long, "byte_limit"),
     ] {

@@ -40,6 +40,10 @@ pub(super) fn read(
         return Err(InvalidSummaryReason::XmlStructure);
     }
     let before = without_declaration(before.trim(), repairs);
+    // In a string of JSON its line breaks and quotes are escapes.
+    if before.ends_with('"') && behind.trim_start().starts_with('"') {
+        return Err(InvalidSummaryReason::XmlStructure);
+    }
     for around in [before, behind] {
         if !around.trim().is_empty() {
             leave_out(around, repairs)?;
