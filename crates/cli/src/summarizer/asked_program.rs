@@ -2,7 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use epitome_sessionruntime::{CommandReport, CommandSettings, CommandWorker, HustleWorker};
 
@@ -32,9 +32,46 @@ pub(super) fn worker(args: &SummarizerArgs, watch: &Watch) -> Result<Arc<dyn Hus
         working_directory: std::env::current_dir().map_err(Failure::io("the current folder"))?,
     };
     let worker = CommandWorker::new(settings).map_err(SummarizerFault::Program)?;
+    end_with_us();
     let watch = watch.clone();
     let listener = move |report: CommandReport| watch.program_ended(report);
     Ok(Arc::new(worker.with_listener(Arc::new(listener))))
+}
+
+/// From now on a signal that ends this process ends the programs that it started as well: they lead groups of their own, so
+/// that they can be killed with all that they start, and a terminal's interrupt does not reach them.
+fn end_with_us() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Without the thread a signal does what it does to every process.
+        let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+            let Some(number) = runtime.ok().and_then(|runtime| runtime.block_on(signal())) else { return };
+            CommandWorker::kill_all();
+            // As shells count: 128, and the number of the signal.
+            std::process::exit(128 + number);
+        });
+    });
+}
+
+/// Waits for a signal that ends processes; `None` where none can be waited for.
+#[cfg(unix)]
+async fn signal() -> Option<i32> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut hangup = signal(SignalKind::hangup()).ok()?;
+    let mut interrupt = signal(SignalKind::interrupt()).ok()?;
+    let mut terminate = signal(SignalKind::terminate()).ok()?;
+    Some(tokio::select! {
+        _ = hangup.recv() => SignalKind::hangup().as_raw_value(),
+        _ = interrupt.recv() => SignalKind::interrupt().as_raw_value(),
+        _ = terminate.recv() => SignalKind::terminate().as_raw_value(),
+    })
+}
+
+/// Waits for a signal that ends processes; `None` where none can be waited for.
+#[cfg(not(unix))]
+async fn signal() -> Option<i32> {
+    tokio::signal::ctrl_c().await.ok().map(|()| 2)
 }
 
 /// The program's absolute path: as it is given, or in the folders of PATH where it is a bare name.

@@ -339,6 +339,7 @@ fn a_policy_may_name_the_summarizer_and_its_fallback() {
 mod programs {
     use super::*;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::process::Command;
 
     fn program(folder: &Folder, script: &str) {
         let path = folder.path("summarize.sh");
@@ -389,6 +390,41 @@ printf '%s,"summary":"<conversation_summary><goal>Fix it.</goal><constraints></c
             (&json!("command"), &json!(1))
         );
         assert!(summary_of(&folder).contains("By a program."));
+    }
+
+    /// Whether a process is there and no zombie.
+    fn is_alive(process: &str) -> bool {
+        let state = Command::new("ps").args(["-o", "stat=", "-p", process]).output().unwrap();
+        let state = String::from_utf8(state.stdout).unwrap();
+        !state.trim().is_empty() && !state.trim().starts_with('Z')
+    }
+
+    #[test]
+    fn a_signal_ends_the_program_and_what_it_started() {
+        let folder = Folder::with_chat(60);
+        program(
+            &folder,
+            "sleep 600 &\necho $! > child.tmp\necho $$ > leader.tmp\nmv child.tmp child\nmv leader.tmp leader\nsleep 600\n",
+        );
+        for (signal, number) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
+            let args = [&DUE, &["--summarizer", "command", "--command", "./summarize.sh"][..]].concat();
+            let mut running =
+                command(folder.root()).args(args).stderr(std::process::Stdio::null()).spawn().unwrap();
+            while !folder.path("leader").exists() {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            let of = |name: &str| fs::read_to_string(folder.path(name)).unwrap().trim().to_owned();
+            let (leader, child) = (of("leader"), of("child"));
+            assert!(is_alive(&leader) && is_alive(&child));
+            assert!(
+                Command::new("kill").args([signal, &running.id().to_string()]).status().unwrap().success()
+            );
+            assert_eq!(running.wait().unwrap().code(), Some(number));
+            while is_alive(&leader) || is_alive(&child) {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            fs::remove_file(folder.path("leader")).unwrap();
+        }
     }
 
     #[test]

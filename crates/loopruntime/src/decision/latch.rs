@@ -203,10 +203,14 @@ impl Latch {
         self
     }
 
-    /// The model, its limits or the policy are others now: what was learned does not apply.
+    /// The model, its limits or the policy are others now: what was learned does not apply. That the user took a
+    /// compaction back was not learned but said, and holds.
     #[must_use]
     pub fn settings_changed(self) -> Self {
-        Self::default()
+        match self.state {
+            LatchState::Disarmed { why: Disarmed::Undone, .. } => Self::default().undone(),
+            _ => Self::default(),
+        }
     }
 
     /// The user took a compaction back, and does not want the next request to bring it again.
@@ -388,6 +392,13 @@ mod tests {
         assert_eq!(
             latch.state,
             LatchState::Disarmed { why: Disarmed::Undone, landing: Some(BasisPoints(9_000)) }
+        );
+        // Another model or policy does not bring it back; how full the context is, is looked at anew.
+        let (latch, verdict) = ask(latch.settings_changed(), at(2, 9_500), 1);
+        assert_eq!(verdict, Verdict::Proceed);
+        assert_eq!(
+            latch.state,
+            LatchState::Disarmed { why: Disarmed::Undone, landing: Some(BasisPoints(9_500)) }
         );
     }
 

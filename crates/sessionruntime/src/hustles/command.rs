@@ -71,6 +71,12 @@ pub struct CommandWorker {
 }
 
 impl CommandWorker {
+    /// Kills every program that a worker of this process has started and that still runs, on Unix with all that it
+    /// started: for a process that ends at a signal, and so drops nothing. Runs that wait for one fail.
+    pub fn kill_all() {
+        process::kill_all();
+    }
+
     /// A worker that starts this program.
     ///
     /// # Errors

@@ -1,6 +1,11 @@
 //! One running program: how it is started, seen to exit, killed with everything it started, and reaped.
 
 use std::process::ExitStatus;
+#[cfg(unix)]
+use std::{
+    collections::BTreeSet,
+    sync::{Mutex, PoisonError},
+};
 
 use tokio::process::{Child, Command};
 
@@ -48,6 +53,22 @@ impl Program {
 impl Drop for Program {
     fn drop(&mut self) {
         self.group.kill(&mut self.child);
+        self.group.forget();
+    }
+}
+
+/// The leaders of the groups that run now.
+#[cfg(unix)]
+static RUNNING: Mutex<BTreeSet<rustix::process::RawPid>> = Mutex::new(BTreeSet::new());
+
+/// Kills every program that runs: for a process that is about to end at a signal, where nothing is dropped.
+pub(super) fn kill_all() {
+    #[cfg(unix)]
+    for leader in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        if let Some(leader) = rustix::process::Pid::from_raw(*leader) {
+            // The only failure is that there is nothing left to kill.
+            let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
+        }
     }
 }
 
@@ -64,6 +85,9 @@ impl Group {
     fn of(child: &mut Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         let leader = id.and_then(rustix::process::Pid::from_raw);
+        if let Some(leader) = leader {
+            RUNNING.lock().unwrap_or_else(PoisonError::into_inner).insert(leader.as_raw_pid());
+        }
         let exit = leader.map(|leader| tokio::task::spawn_blocking(move || wait_without_reaping(leader)));
         Self { leader, exit }
     }
@@ -84,7 +108,9 @@ impl Group {
     }
 
     fn forget(&mut self) {
-        self.leader = None;
+        if let Some(leader) = self.leader.take() {
+            RUNNING.lock().unwrap_or_else(PoisonError::into_inner).remove(&leader.as_raw_pid());
+        }
     }
 }
 
