@@ -40,6 +40,9 @@ pub(crate) fn run(args: &CompactArgs) -> Result<(), Failure> {
         Some(agent) => latest::destination(agent, session_args, args.out.as_deref(), args.to)?,
         None => Destination::of(session_args.file(), args.out.as_deref(), args.to)?,
     };
+    if !args.dry_run {
+        destination.check()?;
+    }
     let progress = Progress::new(args.quiet || args.json);
     let (source, original) = read_session(session_args, &progress)?;
     let target = Target::of(session_args, &original)?;

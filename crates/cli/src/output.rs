@@ -85,6 +85,19 @@ impl Destination {
         if ["", "-wal", "-shm"].iter().any(is_target) { Err(Failure::OverJournal) } else { Ok(()) }
     }
 
+    /// Checks what can be known before there is anything to write: a summary that was paid for should find its place.
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        let Self::File { path, .. } = self else { return Ok(()) };
+        let fault = if path.is_dir() {
+            io::Error::new(io::ErrorKind::IsADirectory, "it is a folder")
+        } else if fs::symlink_metadata(path).is_err() && !folder_of(path).is_dir() {
+            io::Error::new(io::ErrorKind::NotFound, "its folder is not there")
+        } else {
+            return Ok(());
+        };
+        Err(Failure::io(path)(fault))
+    }
+
     /// Writes everything or nothing: into a file beside the target that then takes its name. What is no
     /// regular file, such as a pipe or a device, is written into.
     pub(crate) fn write(&self, bytes: &[u8]) -> Result<(), Failure> {
@@ -130,8 +143,13 @@ fn write_through(path: &Path, permissions: Option<&Permissions>, bytes: &[u8], l
     }
 }
 
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 fn replace(path: &Path, permissions: Option<&Permissions>, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     if !folder.is_dir() {
         return Err(io::Error::new(io::ErrorKind::NotFound, "its folder is not there"));
     }

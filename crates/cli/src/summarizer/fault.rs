@@ -54,7 +54,7 @@ pub(crate) enum SummarizerFault {
     #[error(
         "{}: there is no key in the variable {}; keys come from the environment alone",
         printable(endpoint),
-        printable(variable)
+        shown_variable(variable)
     )]
     NoKey { endpoint: String, variable: String },
     #[error("{}: grammars are for llama.cpp; say llama.cpp=ADDRESS if it is one", printable(endpoint))]
@@ -104,6 +104,16 @@ fn known() -> String {
 fn clients() -> String {
     let known: Vec<&str> = PROFILES.iter().map(|profile| profile.name).collect();
     known.join(", ")
+}
+
+/// The name of a variable. What does not look like one may be a key that was given in its place.
+fn shown_variable(name: &str) -> String {
+    let is_name = name.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_');
+    if is_name {
+        printable(name)
+    } else {
+        "that --model-key names (a name is wanted, not the key)".to_owned()
+    }
 }
 
 fn served_words(served: &[String]) -> String {

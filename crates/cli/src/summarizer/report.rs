@@ -112,7 +112,9 @@ impl Summarizing {
             fallback: hustles.next().map(|hustle| hustle.kind.as_str()),
             tries: seen.tries,
             error: error_of(&seen),
-            carries_constraints: self.carries,
+            // A program writes what it writes.
+            carries_constraints: self.carries
+                && first.is_some_and(|hustle| hustle.kind != SummarizerKind::Command),
         }
     }
 

@@ -62,10 +62,41 @@ fn summary_of(text: &str, finish: FinishReason) -> Result<Answered, InvalidSumma
     if sections.goal.is_empty() || sections.state.is_empty() {
         return Err(InvalidSummaryReason::XmlContent);
     }
+    // Under a schema or a grammar a refusal has no other place to go.
+    if [Section::Goal, Section::State]
+        .into_iter()
+        .all(|section| sections.items(section).iter().all(|item| declines(item)))
+    {
+        return Err(InvalidSummaryReason::XmlContent);
+    }
     if has_empty {
         repairs.push(EMPTY_ITEMS);
     }
     Ok(Answered { sections, repairs })
+}
+
+/// Whether an item begins like a refusal or an error, and so is no part of a summary where nothing else is said.
+fn declines(item: &str) -> bool {
+    const BEGINNINGS: [&str; 14] = [
+        "i cannot",
+        "i can't",
+        "i can\u{2019}t",
+        "i can not",
+        "i'm sorry",
+        "i\u{2019}m sorry",
+        "i am sorry",
+        "sorry,",
+        "i'm unable",
+        "i am unable",
+        "as an ai",
+        "error:",
+        "error generating",
+        "api error",
+    ];
+    let lower = item.trim().to_lowercase();
+    let is_status =
+        lower.strip_prefix("error ").is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()));
+    is_status || BEGINNINGS.iter().any(|beginning| lower.starts_with(beginning))
 }
 
 /// Whether an item is more than marks and a word for nothing.

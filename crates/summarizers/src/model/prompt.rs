@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use epitome_loop::TokenCount;
+use epitome_loop::{InvalidSummaryReason, TokenCount, retry_correction};
 
 use super::forms::SummaryForm;
 
@@ -91,9 +91,22 @@ pub(super) fn system_prompt(
          details of decisions, open items and state, never a constraint.\n"
     );
     if let Some(correction) = correction {
-        let _ = write!(prompt, "\nThis is the second try. {correction}\n");
+        let _ = write!(prompt, "\nThis is the second try. {}\n", in_form(form, correction));
     }
     prompt
+}
+
+/// What was wrong with the first answer, in the words of the form that is asked for.
+fn in_form(form: SummaryForm, correction: &'static str) -> &'static str {
+    use InvalidSummaryReason::{XmlRoot, XmlSyntax};
+    let is_of_xml =
+        [XmlRoot, XmlSyntax].into_iter().any(|reason| retry_correction(reason) == Some(correction));
+    match form {
+        SummaryForm::JsonSchema if is_of_xml => {
+            "Your previous answer was not one JSON object, whole and alone."
+        }
+        _ => correction,
+    }
 }
 
 #[cfg(test)]
@@ -140,5 +153,10 @@ mod tests {
         let again =
             system_prompt("a", SummaryForm::JsonSchema, TokenCount(7), 21, Some("It held no summary."));
         assert!(again.ends_with("This is the second try. It held no summary.\n"));
+        for reason in [InvalidSummaryReason::XmlRoot, InvalidSummaryReason::XmlSyntax] {
+            let told = |form| system_prompt("a", form, TokenCount(7), 21, retry_correction(reason));
+            assert!(told(SummaryForm::JsonSchema).ends_with("not one JSON object, whole and alone.\n"));
+            assert!(told(SummaryForm::Xml).ends_with(&format!("{}\n", retry_correction(reason).unwrap())));
+        }
     }
 }

@@ -89,8 +89,9 @@ fn json_is_read_when_it_is_the_answer() {
         read(&format!("Ready.\n```json\n{json}\n```\nDone.")).unwrap().1,
         ["code_fence", "text_around", "json"]
     );
-    for cut in [&json[..json.len() - 1], &json[..40], &format!("```json\n{}", &json[..60])] {
-        assert_eq!(read(cut), Err("xml_syntax"), "{cut}");
+    let head = |bytes| json.split_at(bytes).0.to_owned();
+    for cut in [head(json.len() - 1), head(40), format!("```json\n{}", head(60))] {
+        assert_eq!(read(&cut), Err("xml_syntax"), "{cut}");
     }
     assert_eq!(read(&format!("{json}\n{json}")), Err("xml_root"));
     let wrapped = format!("{{\"conversation_summary\":{json}}}");

@@ -87,3 +87,25 @@ fn a_shell_is_no_summary() {
     let text = RIGHT.replace("<decisions>", "<decisions>None").replace(">read", ">- read\n- ...");
     assert_eq!(answer(FinishReason::Stop, &[Block::text(text)]), Ok(vec!["empty_items"]));
 }
+
+#[test]
+fn a_refusal_in_the_form_of_a_summary_is_none() {
+    let none = Err(AnswerFault::Invalid(InvalidSummaryReason::XmlContent));
+    let read = |goal: &str, state: &str| {
+        let said = serde_json::json!({"goal": [goal], "state": [state]}).to_string();
+        answer(FinishReason::Stop, &[Block::text(said)])
+    };
+    for (goal, state) in [
+        ("I cannot help with that request.", "I'm sorry, but I can't summarize this."),
+        ("Error: rate limit exceeded", "Error 429"),
+    ] {
+        assert_eq!(read(goal, state), none);
+    }
+    for (goal, state) in [
+        ("Fix `I cannot connect` in the client", "Error 429 comes from the proxy"),
+        ("Error: 429 is to be retried", "Half done"),
+        ("Error handling for the worker", "Error handling is ported"),
+    ] {
+        assert!(read(goal, state).is_ok(), "{goal}");
+    }
+}
