@@ -136,8 +136,13 @@ pub fn normalize_answer(text: &str) -> Result<NormalizedAnswer, InvalidSummaryRe
     Ok(NormalizedAnswer { sections, repairs })
 }
 
-/// Notes that text around a summary is left out. Markup is no introduction: whoever put it there wants it to be read.
+/// Notes that text around a summary is left out. Markup is no introduction: whoever put it there wants it to be read. Nor
+/// are the marks of reasoning and calls: what stands in them is no answer.
 fn leave_out(text: &str, repairs: &mut Vec<Repair>) -> Result<(), InvalidSummaryReason> {
+    const MARKS: [&str; 4] = ["<|", "[THINK]", "[TOOL_CALLS]", "\u{25c1}think\u{25b7}"];
+    if MARKS.iter().any(|mark| text.contains(mark)) {
+        return Err(InvalidSummaryReason::XmlStructure);
+    }
     let mut behind_brackets = text.split('<').skip(1);
     let is_markup =
         |rest: &str| rest.starts_with(|next: char| next.is_alphabetic() || matches!(next, '/' | '!' | '?'));

@@ -204,13 +204,15 @@ impl Latch {
     }
 
     /// The model, its limits or the policy are others now: what was learned does not apply. That the user took a
-    /// compaction back was not learned but said, and holds.
+    /// compaction back was not learned but said, and holds for as long as requests fit: at the hard limit of other
+    /// settings, growth counts from nothing, so that an attempt may start.
     #[must_use]
     pub fn settings_changed(self) -> Self {
-        match self.state {
-            LatchState::Disarmed { why: Disarmed::Undone, .. } => Self::default().undone(),
-            _ => Self::default(),
+        let mut changed = Self::default();
+        if matches!(self.state, LatchState::Disarmed { why: Disarmed::Undone, .. }) {
+            changed.disarm(Disarmed::Undone, Some(BasisPoints(0)));
         }
+        changed
     }
 
     /// The user took a compaction back, and does not want the next request to bring it again.
@@ -393,13 +395,10 @@ mod tests {
             latch.state,
             LatchState::Disarmed { why: Disarmed::Undone, landing: Some(BasisPoints(9_000)) }
         );
-        // Another model or policy does not bring it back; how full the context is, is looked at anew.
+        // Another model or policy does not bring it back, but where the request does not fit any more.
         let (latch, verdict) = ask(latch.settings_changed(), at(2, 9_500), 1);
         assert_eq!(verdict, Verdict::Proceed);
-        assert_eq!(
-            latch.state,
-            LatchState::Disarmed { why: Disarmed::Undone, landing: Some(BasisPoints(9_500)) }
-        );
+        assert_eq!(ask(latch, at(3, 10_000), 1).1, Verdict::Attempt);
     }
 
     #[test]

@@ -83,6 +83,8 @@ pub(super) struct Content {
 
 #[derive(Deserialize)]
 struct Part {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
@@ -109,7 +111,13 @@ impl<'de> Deserialize<'de> for Content {
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Content, A::Error> {
                 let mut content = Content::default();
-                while let Some(Part { text, refusal }) = parts.next_element()? {
+                while let Some(Part { kind, text, refusal }) = parts.next_element()? {
+                    // Reasoning is a part of its own at some servers, and no answer.
+                    let is_said =
+                        kind.as_deref().is_none_or(|kind| matches!(kind, "text" | "output_text" | "refusal"));
+                    if !is_said {
+                        continue;
+                    }
                     content.text.push_str(text.as_deref().unwrap_or_default());
                     content.refusal.push_str(refusal.as_deref().unwrap_or_default());
                 }

@@ -8,6 +8,15 @@ use super::{Repair, leave_out};
 const END_TOKENS: [&str; 7] =
     ["<|im_end|>", "</s>", "<|eot_id|>", "<|end|>", "<|endoftext|>", "<end_of_turn>", "<|end_of_text|>"];
 
+/// How models mark reasoning that their server hands on in the text.
+const REASONING: [(&str, &str); 5] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<reasoning>", "</reasoning>"),
+    ("[THINK]", "[/THINK]"),
+    ("\u{25c1}think\u{25b7}", "\u{25c1}/think\u{25b7}"),
+];
+
 /// Takes off what is around the answer: a byte-order mark, white space, reasoning, marks of the end, one fence.
 pub(super) fn unwrap<'a>(text: &'a str, repairs: &mut Vec<Repair>) -> Result<&'a str, InvalidSummaryReason> {
     let mut rest = text;
@@ -20,9 +29,7 @@ pub(super) fn unwrap<'a>(text: &'a str, repairs: &mut Vec<Repair>) -> Result<&'a
         repairs.push(Repair::EndToken);
         rest = without.trim_end();
     }
-    for (open, close) in
-        [("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<reasoning>", "</reasoning>")]
-    {
+    for (open, close) in REASONING {
         if let Some(answer) = behind_reasoning(rest, open, close) {
             repairs.push(Repair::Reasoning);
             rest = answer.trim();

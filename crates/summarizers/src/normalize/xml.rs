@@ -101,6 +101,13 @@ fn next_section(text: &str) -> Result<(Section, &str, &str), InvalidSummaryReaso
     let (content, behind) =
         rest.split_once(&format!("</{}", section.as_str())).ok_or(InvalidSummaryReason::XmlSyntax)?;
     let behind = behind.trim_start().strip_prefix('>').ok_or(structure)?;
+    // A section that seems to end inside of CDATA or of a comment ends elsewhere.
+    let is_open = |open: &str, close: &str| {
+        content.rsplit_once(open).is_some_and(|(_, opened)| !opened.contains(close))
+    };
+    if is_open("<![CDATA[", "]]>") || is_open("<!--", "-->") {
+        return Err(structure);
+    }
     Ok((section, content, behind))
 }
 
