@@ -42,6 +42,13 @@ const NAMES: &[(&str, Promise)] = &[
     ("accountkey", Promise::Token),
     ("sharedkey", Promise::Token),
     ("authkey", Promise::Token),
+    ("secretkeybase", Promise::Token),
+    ("openaikey", Promise::Token),
+    ("anthropickey", Promise::Token),
+    ("geminikey", Promise::Token),
+    ("azurekey", Promise::Token),
+    ("dbpass", Promise::Password),
+    ("userpass", Promise::Password),
     ("token", Promise::Token),
 ];
 
@@ -119,20 +126,67 @@ pub(super) fn header_at(bytes: &[u8], space: usize) -> Option<Found> {
     let length = length - text.iter().rev().take_while(|byte| **byte == b'.').count();
     let text = text.get(..length)?;
     let found = Found { start, end: start + length, kind: SecretKind::HeaderCredential };
+    let is_authorization = |start: usize| {
+        let unquoted = |text: &'_ [u8]| -> usize {
+            let text = text.trim_ascii_end();
+            text.len() - usize::from(text.ends_with(b"\"") || text.ends_with(b"'"))
+        };
+        // The field of an object has quotes around its name and its value.
+        let before = bytes.get(..start).unwrap_or_default();
+        let before = before.get(..unquoted(before)).unwrap_or_default().trim_ascii_end();
+        let before = before.strip_suffix(b":").unwrap_or_default();
+        let before = before.get(..unquoted(before)).unwrap_or_default();
+        let name = before.get(before.len().saturating_sub(13)..).unwrap_or_default();
+        name.eq_ignore_ascii_case(b"authorization")
+    };
     let made = scheme(b"bearer").is_some() && is_made(text, 12)
-        || scheme(b"basic").is_some_and(|start| {
-            let before = bytes.get(..start).unwrap_or_default().trim_ascii_end();
-            let before = before.strip_suffix(b":").unwrap_or_default();
-            let name = before.get(before.len().saturating_sub(13)..).unwrap_or_default();
-            name.eq_ignore_ascii_case(b"authorization") && length >= 8
-        });
+        || scheme(b"basic").is_some_and(|start| is_authorization(start) && length >= 8)
+        || scheme(b"token").is_some_and(|start| is_authorization(start) && is_made(text, 12));
     (made && tokens::at(bytes, start).is_none()).then_some(found)
 }
 
-/// Whether a machine made it: long enough, with digits and letters. A word is not.
+/// Whether a machine made it: long enough, with digits and letters; of a long one, with one digit, or with letters of both
+/// cases in a row that no word has. A word is not.
 fn is_made(text: &[u8], least: usize) -> bool {
-    let letters = text.iter().any(u8::is_ascii_alphabetic);
-    text.len() >= least && letters && text.iter().filter(|byte| byte.is_ascii_digit()).count() >= 2
+    const LONG: usize = 16;
+    if text.len() < least || !text.iter().any(u8::is_ascii_alphabetic) {
+        return false;
+    }
+    let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let row =
+        text.split(|byte| !byte.is_ascii_alphanumeric()).max_by_key(|row| row.len()).unwrap_or_default();
+    digits >= 2 || row.len() >= LONG && (digits == 1 || is_mixed(row))
+}
+
+/// Whether letters change their case in the middle of words more often than names do.
+fn is_mixed(row: &[u8]) -> bool {
+    let rises =
+        row.windows(2).filter(|two| two[0].is_ascii_lowercase() && two[1].is_ascii_uppercase()).count();
+    let lows = row.iter().filter(|byte| byte.is_ascii_lowercase()).count();
+    rises * 4 >= row.len().min(16) && lows > 0
+}
+
+/// The value behind an option of a command that this space ends: `--password abc`, `--api-key abc`.
+pub(super) fn option_at(bytes: &[u8], space: usize) -> Option<Found> {
+    let window = bytes.get(space.saturating_sub(MOST_NAME)..space)?;
+    let length =
+        window.iter().rev().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'-').count();
+    let option = window.get(window.len() - length..)?.strip_prefix(b"--")?;
+    let promise = promise(option)?;
+    let start = space + 1;
+    let end = start + run(bytes, start, is_bare).min(MOST_QUOTED);
+    let text = bytes.get(start..end)?;
+    let odd = |byte: &u8| byte.is_ascii_digit() || b"!@#$%^*+=~?".contains(byte);
+    let is_secret = match promise {
+        Promise::Password | Promise::Passphrase => text.len() >= 6 && text.iter().any(odd),
+        Promise::Token => is_made(text, 12),
+    };
+    let is_value = is_secret && !is_open(text) && !text.starts_with(b"-");
+    (is_value && tokens::at(bytes, start).is_none()).then_some(Found {
+        start,
+        end,
+        kind: SecretKind::AssignedSecret,
+    })
 }
 
 struct Name<'a> {
@@ -161,6 +215,10 @@ fn name_before(bytes: &[u8], sign: usize) -> Option<Name<'_>> {
         .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
         .count();
     let text = window.get(window.len() - length..)?;
+    // The last part of a path, such as `/etc/passwd:root`.
+    if window.get(..window.len() - length)?.ends_with(b"/") {
+        return None;
+    }
     let is_constant = text.iter().any(u8::is_ascii_uppercase) && !text.iter().any(u8::is_ascii_lowercase);
     (!text.is_empty() && text.len() <= MOST_NAME).then_some(Name { text, is_constant })
 }
@@ -203,6 +261,9 @@ impl Bare {
     }
 
     fn is_secret(&self, text: &[u8], promise: Promise) -> bool {
+        if is_cloud_secret(text) && matches!(promise, Promise::Token) && !self.is_code {
+            return true;
+        }
         if self.is_code || is_open(text) {
             return false;
         }
@@ -223,6 +284,16 @@ impl Bare {
             Promise::Token => is_made(text, if self.is_close { 8 } else { 12 }),
         }
     }
+}
+
+/// Whether it has the form of a cloud's secret key, which may begin with a slash: forty characters of base64.
+fn is_cloud_secret(text: &[u8]) -> bool {
+    let is_base64 = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'+');
+    text.len() == 40
+        && text.iter().all(is_base64)
+        && text.iter().any(u8::is_ascii_uppercase)
+        && text.iter().any(u8::is_ascii_lowercase)
+        && (text.iter().any(u8::is_ascii_digit) || is_mixed(text))
 }
 
 /// Names joined by dots: a field of something.

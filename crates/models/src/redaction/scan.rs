@@ -55,7 +55,7 @@ impl<'a> Scan<'a> {
                 }
                 assignment::at(bytes, at)
             }
-            b' ' => assignment::header_at(bytes, at),
+            b' ' => assignment::header_at(bytes, at).or_else(|| assignment::option_at(bytes, at)),
             b',' => {
                 self.skip_data();
                 None

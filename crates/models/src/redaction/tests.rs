@@ -287,3 +287,39 @@ fn a_key_behind_an_escape_is_a_key() {
         );
     }
 }
+
+#[test]
+fn what_users_paste_is_found() {
+    for (text, secret) in [
+        ("AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "wJalr"),
+        ("aws_secret_access_key = /Jalr4UtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY", "K7MDENG"),
+        ("DB_PASS=abc12345", "abc12345"),
+        ("SECRET_KEY_BASE=3f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c", "3f9a8b7c"),
+        ("OPENAI_KEY=abcd1234efgh5678", "abcd1234"),
+        ("{\"api_key\":\"xrlgqnbqrmktsxfvy6pl\"}", "xrlgqn"),
+        ("{\"Authorization\": \"Basic dXNlcjpwYXNzd29yZDEyMw==\"}", "dXNlcjpw"),
+        ("Authorization: Token 9944b09199c62bcf9418ad846dd0e4bbdfc6ee4b", "9944b091"),
+        ("docker login --password hunter22x reg", "hunter22x"),
+        ("tool --api-key abcd1234efgh5678 run", "abcd1234"),
+        ("git clone https://a1b2c3d4e5f6a7b8c9d0e1f2@example.com/r.git", "a1b2c3d4"),
+        ("GOCSPX-abcdefgh12345678ijklmnop", "abcdefgh1234"),
+        ("whsec_abcdefgh12345678ijklmnop", "abcdefgh1234"),
+        ("xoxc-1234567890-abcdefgh", "1234567890"),
+        ("AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7LQQPZRY9X8GF2TVDW0S3JN54K", "QQPZRY9X"),
+    ] {
+        let shown = redact(text).text.unwrap_or_else(|| text.to_owned());
+        assert!(!shown.contains(secret), "{shown}");
+    }
+    for innocent in [
+        "cat /etc/passwd:root",
+        "token: TokenKindOfTheParser",
+        "run --password-file secrets.txt now",
+        "--token is needed",
+        "https://user-name-of-a-person@example.com",
+        "see Authorization: token based access",
+        "api_key: the_key_of_the_application",
+        "secretKey: userProvidedSecretKey",
+    ] {
+        assert_eq!(redact(innocent).text, None, "{innocent}");
+    }
+}

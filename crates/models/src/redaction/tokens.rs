@@ -1,6 +1,6 @@
 //! Keys and tokens that are known by how they begin, and JSON web tokens.
 
-use super::SecretKind::{self, ChatToken, CloudKey, CodeToken, Jwt, ProviderKey};
+use super::SecretKind::{self, ChatToken, CloudKey, CodeToken, Jwt, PrivateKey, ProviderKey};
 use super::scan::{Found, run};
 
 /// What may stand behind the beginning.
@@ -46,6 +46,13 @@ const FORMS: &[Form] = &[
     form("pplx-", Body::Plain, 32, 32, ProviderKey),
     form("ya29.", Body::Url, 20, 1, ProviderKey),
     form("SG.", Body::Dotted, 40, 10, ProviderKey),
+    form("rk_test_", Body::Plain, 16, 16, ProviderKey),
+    form("GOCSPX-", Body::Url, 20, 8, ProviderKey),
+    form("whsec_", Body::Plain, 24, 24, ProviderKey),
+    form("shpat_", Body::Plain, 32, 32, ProviderKey),
+    form("shpss_", Body::Plain, 32, 32, ProviderKey),
+    form("hvs.", Body::Url, 24, 16, ProviderKey),
+    form("AGE-SECRET-KEY-1", Body::Plain, 50, 50, PrivateKey),
     form("AKIA", Body::Capital, 16, 16, CloudKey),
     form("ASIA", Body::Capital, 16, 16, CloudKey),
     form("dop_v1_", Body::Plain, 40, 40, CloudKey),
@@ -56,10 +63,15 @@ const FORMS: &[Form] = &[
     form("ghr_", Body::Plain, 20, 20, CodeToken),
     form("github_pat_", Body::Url, 20, 16, CodeToken),
     form("glpat-", Body::Url, 18, 8, CodeToken),
+    form("glrt-", Body::Url, 18, 8, CodeToken),
+    form("gldt-", Body::Url, 18, 8, CodeToken),
+    form("dckr_pat_", Body::Url, 20, 8, CodeToken),
     form("npm_", Body::Plain, 30, 30, CodeToken),
     form("pypi-", Body::Url, 50, 20, CodeToken),
     form("xoxa-", Body::Url, 10, 8, ChatToken),
     form("xoxb-", Body::Url, 10, 8, ChatToken),
+    form("xoxc-", Body::Url, 10, 8, ChatToken),
+    form("xoxd-", Body::Url, 10, 8, ChatToken),
     form("xoxe-", Body::Url, 10, 8, ChatToken),
     form("xoxe.", Body::Dotted, 10, 8, ChatToken),
     form("xoxo-", Body::Url, 10, 8, ChatToken),
