@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod declining;
 mod defusing;
 mod extractive;
 mod folding;

@@ -4,6 +4,7 @@ use epitome_loop::{
     AnswerFault, Block, FinishReason, InvalidSummaryReason, ModelAnswer, Section, SummarySections,
 };
 
+use crate::declining::declines;
 use crate::normalize::{NormalizedAnswer, Repair, normalize_answer};
 
 /// The name of the repair by which items that say nothing were left out.
@@ -73,30 +74,6 @@ fn summary_of(text: &str, finish: FinishReason) -> Result<Answered, InvalidSumma
         repairs.push(EMPTY_ITEMS);
     }
     Ok(Answered { sections, repairs })
-}
-
-/// Whether an item begins like a refusal or an error, and so is no part of a summary where nothing else is said.
-fn declines(item: &str) -> bool {
-    const BEGINNINGS: [&str; 14] = [
-        "i cannot",
-        "i can't",
-        "i can\u{2019}t",
-        "i can not",
-        "i'm sorry",
-        "i\u{2019}m sorry",
-        "i am sorry",
-        "sorry,",
-        "i'm unable",
-        "i am unable",
-        "as an ai",
-        "error:",
-        "error generating",
-        "api error",
-    ];
-    let lower = item.trim().to_lowercase();
-    let is_status =
-        lower.strip_prefix("error ").is_some_and(|rest| rest.starts_with(|next: char| next.is_ascii_digit()));
-    is_status || BEGINNINGS.iter().any(|beginning| lower.starts_with(beginning))
 }
 
 /// Whether an item is more than marks and a word for nothing.

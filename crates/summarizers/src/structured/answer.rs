@@ -4,12 +4,14 @@ use epitome_loop::{Block, FinishReason, ModelAnswer, SharedText, TokenCount};
 
 use super::config::StructuredSummaryConfig;
 use super::estimate::estimate_text;
+use super::json_answer::json_answer;
 use super::outcome::{Degradation, StructuredFailure};
 use super::prompt::Again;
 use super::reader::read_summary;
 use super::rendering::render;
 use super::section::StructuredSummary;
 use super::trimming::{is_substantive, trim_summary_to_budget, trim_text_to_budget};
+use crate::declining::is_no_answer;
 
 /// A summary that may be committed.
 pub(super) struct Committed {
@@ -47,15 +49,22 @@ pub(super) fn judge_second(
         Worth::Good(committed) => Ok(committed),
         Worth::Poor(Again::Blank, _) => Err(StructuredFailure::Blank),
         Worth::Poor(Again::Cut, _) => Err(StructuredFailure::Cut),
-        Worth::Poor(Again::NoAnswer, _) if answer.finish == FinishReason::ToolCalls => {
+        Worth::Poor(Again::NoAnswer, _)
+            if answer.finish == FinishReason::ToolCalls || calls_a_tool(answer) =>
+        {
             Err(StructuredFailure::ToolCall)
         }
+        Worth::Poor(Again::NoAnswer, text) if is_no_answer(&text) => Err(StructuredFailure::ErrorText),
         Worth::Poor(Again::NoAnswer, _) => Err(StructuredFailure::Refused),
         Worth::Poor(Again::Unreadable, text) => Ok(raw(&text, config)),
         Worth::Poor(Again::TooLong, text) => {
             trimmed(&text, config, budget).ok_or(StructuredFailure::OverBudget { budget })
         }
     }
+}
+
+fn calls_a_tool(answer: &ModelAnswer) -> bool {
+    answer.blocks.iter().any(|block| matches!(block, Block::ToolUse(_)))
 }
 
 fn worth(answer: &ModelAnswer, config: &StructuredSummaryConfig, budget: TokenCount) -> Worth {
@@ -71,8 +80,12 @@ fn worth(answer: &ModelAnswer, config: &StructuredSummaryConfig, budget: TokenCo
     let poor = match answer.finish {
         _ if refuses => Some(Again::NoAnswer),
         FinishReason::ToolCalls => Some(Again::NoAnswer),
+        _ if calls_a_tool(answer) => Some(Again::NoAnswer),
         FinishReason::Length => Some(Again::Cut),
         _ if text.trim().is_empty() => Some(Again::Blank),
+        _ if is_no_answer(&text) => Some(Again::NoAnswer),
+        // Nobody says that this is the whole answer, and lines do not say where they end.
+        FinishReason::Unknown if json_answer(&text).is_none() => Some(Again::Cut),
         _ if estimate_text(&text) > budget => Some(Again::TooLong),
         _ => None,
     };

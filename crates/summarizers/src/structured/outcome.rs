@@ -81,6 +81,9 @@ pub enum StructuredFailure {
     /// The model refused at last.
     #[error("the model refused")]
     Refused,
+    /// The text is a refusal or an error, and says so.
+    #[error("the answer is an error text or a refusal")]
+    ErrorText,
     /// The model called a tool at last, instead of answering.
     #[error("the model called a tool instead of answering")]
     ToolCall,
