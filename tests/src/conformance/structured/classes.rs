@@ -18,6 +18,7 @@ pub(super) const NOTHING_FORGED: &str = "nothing-forged";
 pub(super) const PAIRS_AND_HEADS: &str = "pairs-and-heads-kept";
 pub(super) const MUST_SHRINK: &str = "must-shrink";
 pub(super) const TYPED_OUTCOME: &str = "typed-outcome";
+pub(super) const NO_ERROR_TEXT: &str = "no-error-text";
 
 /// Every class, in the order of the document that explains them.
 pub const BETTER_CLASSES: &[BetterClass] = &[
@@ -36,4 +37,5 @@ pub const BETTER_CLASSES: &[BetterClass] = &[
     BetterClass { name: PAIRS_AND_HEADS, about: "exchanges, leading system messages and pins stay whole" },
     BetterClass { name: MUST_SHRINK, about: "a pass that does not shrink the history fails" },
     BetterClass { name: TYPED_OUTCOME, about: "errors are typed and hold nothing of what a provider said" },
+    BetterClass { name: NO_ERROR_TEXT, about: "a refusal, an error text or a call is never a summary" },
 ];

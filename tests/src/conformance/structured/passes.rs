@@ -19,8 +19,8 @@ use tracing::Level;
 
 use super::super::Judgment;
 use super::classes::{
-    BETTER_READING, EXACT_TRIM, MUST_SHRINK, NO_HOPELESS_CALL, NOTHING_FORGED, ONE_RESCUE_EACH,
-    PAIRS_AND_HEADS, SECTIONS_KEPT, TYPED_OUTCOME,
+    BETTER_READING, EXACT_TRIM, MUST_SHRINK, NO_ERROR_TEXT, NO_HOPELESS_CALL, NOTHING_FORGED,
+    ONE_RESCUE_EACH, PAIRS_AND_HEADS, SECTIONS_KEPT, TYPED_OUTCOME,
 };
 use super::log::{Logged, logged};
 use super::prompts;
@@ -251,6 +251,27 @@ impl<'v> Run<'v> {
         answer["parts"].is_array().then(|| texts.map(|part| word(&part["text"])).collect())
     }
 
+    /// Whether an answer is a refusal, an error text or a call of a tool, by its beginning and its parts.
+    fn is_no_answer(&self, at: usize) -> bool {
+        const BEGINNINGS: [&str; 10] = [
+            "i'm sorry",
+            "i cannot",
+            "i can't",
+            "sorry,",
+            "as an ai",
+            "error:",
+            "api error",
+            "<html",
+            "<!doctype",
+            "<tool_call",
+        ];
+        let answer = list(&self.input["script"]).get(at);
+        let calls = answer
+            .is_some_and(|answer| list(&answer["parts"]).iter().any(|part| part["type"] == "tool_call"));
+        let text = self.answer(at).unwrap_or_default().trim().to_lowercase();
+        calls || BEGINNINGS.iter().any(|beginning| text.starts_with(beginning))
+    }
+
     /// Whether an answer has text and is over the budget.
     fn is_over(&self, at: usize) -> bool {
         self.answer(at).is_some_and(|text| !text.trim().is_empty() && estimate_text(&text) > self.budget)
@@ -288,6 +309,15 @@ impl<'v> Run<'v> {
             let fits =
                 failure == kind.map(|kind| StructuredFailure::Client { kind }) && calls == expected_calls;
             return Some((TYPED_OUTCOME, fits));
+        }
+        if (0..calls.max(expected_calls)).any(|at| self.is_no_answer(at)) {
+            let is_last = calls > 0 && self.is_no_answer(calls - 1);
+            let is_refused = matches!(
+                failure,
+                Some(StructuredFailure::ErrorText | StructuredFailure::ToolCall | StructuredFailure::Refused)
+            );
+            let fits = if is_last { is_refused && calls == 2 } else { self.ends_well(text, failure) };
+            return Some((NO_ERROR_TEXT, fits));
         }
         if self.is_over(0) && expected_calls == 1 {
             return Some((ONE_RESCUE_EACH, calls == 2 && self.ends_well(text, failure)));

@@ -407,6 +407,9 @@ mod tests {
         prop_oneof![
             4 => text(),
             1 => Just(json!({"text": " \n"})),
+            1 => Just(json!({"text": "Error: 503 upstream connect error"})),
+            1 => Just(json!({"text": "I'm sorry, but I can't help with that."})),
+            1 => Just(json!({"parts": [{"type": "text", "text": "### Decisions\n- x"}, {"type": "tool_call", "id": "a", "name": "run", "input": {}}]})),
             1 => Just(json!({"error": {"kind": "http", "message": "down"}})),
             1 => Just(json!({"parts": [{"type": "thinking", "text": "hmm"}]})),
             1 => Just(json!({"text": "### Decisions\n- x"})),
