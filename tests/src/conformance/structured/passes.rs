@@ -86,6 +86,10 @@ pub(super) fn compact(input: &Value, expect: &Value) -> Judgment {
     if !broken.is_empty() {
         return Judgment::of("what the reference's rules give", format!("another pass: {broken:?}"));
     }
+    let broken = prompts::broken_promises(&run.calls, &super::reference_pass::host_blocks(input));
+    if !broken.is_empty() {
+        return Judgment::of("prompts as they are promised", format!("others: {broken:?}"));
+    }
     let differing = run.differing();
     if differing.is_empty() {
         return Judgment::Equal;

@@ -139,6 +139,24 @@ pub(super) fn differing(calls: &[ModelCall], expect: &Value, budget: u64) -> Vec
     differing
 }
 
+/// What holds for the prompts of every pass, whichever class it is in: nothing in a transcript closes its frame, and what the
+/// host says stands in every call.
+pub(super) fn broken_promises(calls: &[ModelCall], host_blocks: &[String]) -> Vec<&'static str> {
+    let mut broken = Vec::new();
+    let first = calls.first().map(parts_of);
+    for call in calls {
+        let (_, user) = parts_of(call);
+        let (transcript, after) = framed(&user);
+        if transcript.contains('<') || user.matches("</conversation>").count() != 1 {
+            broken.push("frame");
+        }
+        if after != host_blocks || first.as_ref().is_some_and(|(_, first)| *first != user) {
+            broken.push("host_blocks");
+        }
+    }
+    broken
+}
+
 fn parts_of(call: &ModelCall) -> (String, String) {
     let user = call.messages.first().map(text_of).unwrap_or_default();
     (call.system.as_deref().unwrap_or_default().to_owned(), user)

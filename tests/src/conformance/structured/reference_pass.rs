@@ -200,7 +200,7 @@ pub(super) fn compact(input: &Value) -> Value {
 }
 
 /// The names of the host's blocks behind a transcript.
-fn host_blocks(input: &Value) -> Vec<String> {
+pub(super) fn host_blocks(input: &Value) -> Vec<String> {
     let (config, context) = (&input["config"], &input["context"]);
     let given = |text: &Value, name: &str| text.is_string().then(|| name.to_owned());
     let contexts =
