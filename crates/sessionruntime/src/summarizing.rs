@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use epitome_loop::{
-    AttemptId, CauseKind, HustleName, OutputFault, RejectionReason, RunFailure, Usage, ValidPolicy,
+    AttemptId, CauseKind, HustleName, HustleStage, OutputFault, RejectionReason, RunFailure, Usage,
+    ValidPolicy,
 };
 use thiserror::Error;
 
@@ -74,7 +75,9 @@ fn failure_detail(failure: &RunFailure) -> &'static str {
     if let Some(invalid) = translate_failure(cause) {
         return invalid.reason.as_str();
     }
+    let is_window = failure.stage == HustleStage::ModelResolution;
     let found = cause.iter().find_map(|kind| match kind {
+        CauseKind::InvalidInput if is_window => Some(WINDOW_TOO_SMALL),
         CauseKind::Deadline => Some(TIMED_OUT),
         CauseKind::Network => Some("network"),
         CauseKind::Api { status: 401 | 403, .. } => Some("not_authorized"),
@@ -94,6 +97,9 @@ fn words(failure: &RunFailure) -> String {
     }
     let found = cause.and_then(|cause| {
         cause.iter().find_map(|kind| match kind {
+            CauseKind::InvalidInput if failure.stage == HustleStage::ModelResolution => Some(
+                "the window of the summarizing model has no room for the prompt and an answer".to_owned(),
+            ),
             CauseKind::Canceled => Some("the summarizer was stopped".to_owned()),
             CauseKind::Deadline => Some("the summarizer took longer than it may".to_owned()),
             CauseKind::Network => Some("the summarizing model was not reached".to_owned()),
@@ -107,8 +113,14 @@ fn words(failure: &RunFailure) -> String {
             _ => None,
         })
     });
-    found.unwrap_or_else(|| format!("the summarizer failed ({})", failure.stage.as_str()))
+    found.unwrap_or_else(|| match failure.stage {
+        HustleStage::ModelResolution => "the summarizer could not be started".to_owned(),
+        stage => format!("the summarizer failed ({})", stage.as_str()),
+    })
 }
+
+/// The finer cause of a model that could not be asked for want of room.
+const WINDOW_TOO_SMALL: &str = "window_too_small";
 
 /// There is no summary.
 #[derive(Debug)]

@@ -14,7 +14,8 @@ use epitome_loop::{Block, MAX_BLOCK_DEPTH, Message, Section, SharedText, Summary
 
 use crate::folding::{Word, words};
 
-use self::bags::{Bags, has_weight};
+use self::bags::Bags;
+pub(crate) use self::bags::has_weight;
 
 /// So many words in a row are looked up; of a shorter item, all of them.
 const RUN: usize = 4;

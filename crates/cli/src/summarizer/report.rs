@@ -176,7 +176,7 @@ fn counts(counts: &RedactionCounts) -> BTreeMap<&'static str, u64> {
 fn error_of(seen: &Seen) -> Option<ErrorReport> {
     if let Some(error) = seen.error {
         let message = match error.kind {
-            ModelCallErrorKind::Network => "the server was not reached".to_owned(),
+            ModelCallErrorKind::Network => "the connection to the server failed, or broke off".to_owned(),
             kind => kind.to_string(),
         };
         return Some(ErrorReport {

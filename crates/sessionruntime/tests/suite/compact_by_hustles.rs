@@ -87,7 +87,7 @@ fn the_fallback_is_asked_only_when_the_first_choice_gave_nothing() {
         (SummarizerError::from(AnswerFault::Refused), "refused"),
         (SummarizerError::from(AnswerFault::ToolCall), "output_shape"),
         (SummarizerError::from(AnswerFault::CutOff), "token_limit"),
-        (SummarizerError::WindowTooSmall { window: TokenCount(1) }, "model_resolution"),
+        (SummarizerError::WindowTooSmall { window: TokenCount(1) }, "window_too_small"),
         (SummarizerError::Unavailable, "inference"),
     ] {
         let fallback = || worker(|| Ok(sections("by the fallback").into()));

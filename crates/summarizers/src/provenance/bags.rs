@@ -44,7 +44,7 @@ pub(super) struct Bags {
 }
 
 /// Whether a word says what an item is about.
-pub(super) fn has_weight(word: &str) -> bool {
+pub(crate) fn has_weight(word: &str) -> bool {
     let is_short_latin = word.is_ascii() && word.len() < 3;
     !is_short_latin && !LIGHT.contains(&word)
 }

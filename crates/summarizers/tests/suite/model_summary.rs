@@ -251,3 +251,27 @@ fn what_is_asked_or_told_is_no_rule_and_rules_come_in_many_words() {
         assert_eq!(carried(none), Vec::<String>::new(), "{none}");
     }
 }
+
+#[test]
+fn what_the_user_said_later_about_a_rule_goes_with_it() {
+    let rule = "Never push to main.";
+    for later in [
+        "You may push to main now.",
+        "Forget the rule about main, pushing is fine now.",
+        "Actually, pushing to main is allowed.",
+        "Scrap that, you can push to main.",
+    ] {
+        let asked = request(vec![
+            Message::user("Port the worker."),
+            Message::assistant("Yes."),
+            Message::user(rule),
+            Message::assistant("Good."),
+            Message::user(later),
+            Message::assistant("Good."),
+        ]);
+        let draft = draft_of(&asked, &sections("Port it", &[], &["half"]));
+        let said = texts(&draft.sections.constraints).join("\n");
+        let (first, second) = (said.find(rule), said.find(later));
+        assert!(second.is_some() && (first.is_none() || first < second), "{later}: {said}");
+    }
+}
