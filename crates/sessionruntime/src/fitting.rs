@@ -1,5 +1,6 @@
 //! Fitting a compaction input into the byte limit of the hustle that reads it.
 
+use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use epitome_loop::{Block, Blocks, CompactionInput, Message};
@@ -11,12 +12,20 @@ use crate::wire::{encode_messages, frame_len, joined_len, message_len};
 pub const OMITTED_TOOL_RESULT: &str = "[old tool result omitted for compaction]";
 
 /// An encoded input that keeps the byte limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct FittedInput {
     /// The wire.
     pub bytes: Vec<u8>,
     /// Indices of the tool results whose bodies were left out, ascending.
     pub stubbed: Vec<usize>,
+}
+
+/// Sizes alone: the bytes are the conversation.
+impl fmt::Debug for FittedInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, stubbed } = self;
+        f.debug_struct("FittedInput").field("bytes", &bytes.len()).field("stubbed", stubbed).finish()
+    }
 }
 
 /// The input does not fit, whatever tool results are left out.
@@ -76,5 +85,16 @@ fn stub_of(message: &Message) -> Option<Message> {
             is_error: *is_error,
         }),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_shows_sizes_alone() {
+        let fitted = FittedInput { bytes: b"canary".to_vec(), stubbed: vec![3] };
+        assert_eq!(format!("{fitted:?}"), "FittedInput { bytes: 6, stubbed: [3] }");
     }
 }
