@@ -1,10 +1,10 @@
 //! Runs a case with a model that is asked over HTTP and answers as the case says, blocks and reason of the end included.
 //!
 //! One difference is ours by design. The reports come from tools whose reader is strict alone, so a case may expect that an
-//! answer is refused for a bare `&` or `<`. Our reader takes such an answer, says by name what it repaired, and hands
-//! strict XML on. A case that expects a refusal counts as kept when all of this holds: the answer ended by itself, the
-//! strict grammar refuses it as it is, a bare `&` or `<` is all that was repaired, and every word of the summary stands in
-//! the answer.
+//! answer is refused for a bare `&` or `<`, a fence or an introduction. Our reader takes such an answer, says by name what it
+//! repaired, and hands strict XML on. A case that expects a refusal counts as kept when all of this holds: the answer ended
+//! by itself, the strict grammar refuses it as it is, nothing but these things was repaired, and every word of the summary
+//! stands in the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,6 +141,10 @@ fn expectations(case: &Case, is_repaired: bool) -> Case {
     case
 }
 
+/// What an answer that was asked for as XML may have around it or in it.
+const TOLERATED: [&str; 6] =
+    ["byte_order_mark", "outer_white_space", "code_fence", "text_around", "bare_ampersand", "bare_less_than"];
+
 fn is_repaired(case: &Case, ran: &Ran, repairs: &[StableName]) -> bool {
     let ended_by_itself = matches!(case.summary["stop_reason"].as_str(), Some("end_turn" | "stop"));
     let answer = case.answer.as_deref().unwrap_or_default();
@@ -149,7 +153,7 @@ fn is_repaired(case: &Case, ran: &Ran, repairs: &[StableName]) -> bool {
         && ended_by_itself
         && ran.outcome == "compact"
         && !repairs.is_empty()
-        && repairs.iter().all(|name| ["bare_ampersand", "bare_less_than"].contains(&name.as_str()))
+        && repairs.iter().all(|name| TOLERATED.contains(&name.as_str()))
         && parse_summary(answer.as_bytes()).is_err()
         && ran.after.iter().any(|named| summarizes(&named.message, answer))
 }
