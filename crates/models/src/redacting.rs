@@ -24,8 +24,44 @@ pub struct RedactionReport {
     pub received: RedactionCounts,
 }
 
+/// Replaces secrets and counts them. Clones share their counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Redactor(Arc<Mutex<RedactionReport>>);
+
+impl Redactor {
+    pub(crate) fn report(&self) -> RedactionReport {
+        // A panic elsewhere cannot leave numbers half written.
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn clean_call(&self, call: ModelCall) -> ModelCall {
+        let mut sent = RedactionCounts::default();
+        let call = clean_call(call, &mut sent);
+        self.note(|report| report.sent.add(&sent));
+        call
+    }
+
+    pub(crate) fn clean_messages(&self, messages: &Arc<[Message]>) -> Arc<[Message]> {
+        let mut sent = RedactionCounts::default();
+        let messages = clean_messages(messages, &mut sent);
+        self.note(|report| report.sent.add(&sent));
+        messages
+    }
+
+    pub(crate) fn clean_answer(&self, answer: ModelAnswer) -> ModelAnswer {
+        let mut received = RedactionCounts::default();
+        let blocks = clean_blocks(&answer.blocks, 0, &mut received).unwrap_or(answer.blocks);
+        self.note(|report| report.received.add(&received));
+        ModelAnswer { blocks, ..answer }
+    }
+
+    fn note(&self, change: impl FnOnce(&mut RedactionReport)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
 /// A client around another one: every text of a request goes through [`redact`] first, and every text of an answer
-/// after.
+/// after. [`NetworkModel`](crate::NetworkModel) does so by itself; this is for clients of one's own.
 ///
 /// System prompt, messages, calls of tools with their arguments, and addresses of pictures are looked through;
 /// ids, names of tools and the bytes of media are not. Reasoning that is changed loses its signature, which would not
@@ -33,21 +69,20 @@ pub struct RedactionReport {
 #[derive(Clone)]
 pub struct Redacting<C> {
     client: C,
-    report: Arc<Mutex<RedactionReport>>,
+    redactor: Redactor,
 }
 
 impl<C> Redacting<C> {
     /// A client around this one.
     #[must_use]
     pub fn new(client: C) -> Self {
-        Self { client, report: Arc::default() }
+        Self { client, redactor: Redactor::default() }
     }
 
     /// What was replaced since it was made.
     #[must_use]
     pub fn report(&self) -> RedactionReport {
-        // A panic elsewhere cannot leave numbers half written.
-        *self.report.lock().unwrap_or_else(PoisonError::into_inner)
+        self.redactor.report()
     }
 
     /// The client inside.
@@ -55,30 +90,17 @@ impl<C> Redacting<C> {
     pub fn client(&self) -> &C {
         &self.client
     }
-
-    fn note(&self, change: impl FnOnce(&mut RedactionReport)) {
-        change(&mut self.report.lock().unwrap_or_else(PoisonError::into_inner));
-    }
 }
 
 #[async_trait]
 impl<C: ModelClient> ModelClient for Redacting<C> {
     async fn call(&self, call: ModelCall) -> Result<ModelAnswer, ModelCallError> {
-        let mut sent = RedactionCounts::default();
-        let call = clean_call(call, &mut sent);
-        self.note(|report| report.sent.add(&sent));
-        let answer = self.client.call(call).await?;
-        let mut received = RedactionCounts::default();
-        let blocks = clean_blocks(&answer.blocks, 0, &mut received).unwrap_or(answer.blocks);
-        self.note(|report| report.received.add(&received));
-        Ok(ModelAnswer { blocks, ..answer })
+        let answer = self.client.call(self.redactor.clean_call(call)).await?;
+        Ok(self.redactor.clean_answer(answer))
     }
 
     fn as_sent(&self, messages: &Arc<[Message]>) -> Arc<[Message]> {
-        let mut sent = RedactionCounts::default();
-        let messages = clean_messages(messages, &mut sent);
-        self.note(|report| report.sent.add(&sent));
-        self.client.as_sent(&messages)
+        self.client.as_sent(&self.redactor.clean_messages(messages))
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use epitome_loop::{Block, ContextLimits, Message, Sampling, Section, TokenCount};
 use epitome_loopruntime::parse_summary;
-use epitome_models::{AnswerMode, Bounds, Dialect, ModelCheck, ModelSettings, NetworkModel, Redacting};
+use epitome_models::{AnswerMode, Bounds, Dialect, ModelCheck, ModelSettings, NetworkModel};
 use epitome_sessionruntime::Ports;
 use epitome_sessionruntime::journal::StableName;
 use epitome_summarizers::{MODEL_PROMPT, ModelSummarizer, ModelSummarizerSettings, SummaryForm};
@@ -105,7 +105,7 @@ fn summarizer(server: &Loopback) -> Result<ModelSummarizer, CaseError> {
         reasoning: TokenCount::ZERO,
         estimator: None,
     };
-    ModelSummarizer::new(Arc::new(Redacting::new(model)), settings).map_err(|_| CaseError::Runtime)
+    ModelSummarizer::new(Arc::new(model), settings).map_err(|_| CaseError::Runtime)
 }
 
 /// What is wrong with what the server was asked.

@@ -3,9 +3,9 @@
 use std::time::{Duration, Instant};
 
 use epitome_loop::{
-    CapabilityError, ContextCounter, CountError, CountQuality, CounterCapability, CounterIncompatible,
-    InferenceTransport, Message, ModelCallErrorKind, ModelClient, ModelKey, RawJson, Request, Retention,
-    TokenCount, compatible_counter,
+    Block, CapabilityError, ContextCounter, CountError, CountQuality, CounterCapability, CounterIncompatible,
+    InferenceTransport, Message, ModelAnswer, ModelCall, ModelCallErrorKind, ModelClient, ModelKey, RawJson,
+    Request, Retention, TokenCount, compatible_counter,
 };
 use epitome_models::{
     AnswerMode, Bounds, ModelSettings, NetworkModel, PROFILES, ProviderCounter, SetupError, profile,
@@ -236,4 +236,33 @@ fn the_page_names_every_profile() {
         let row = format!("| `{}` | `{}` | {key} |", known.name, known.base_url);
         assert!(page.contains(&row), "{row}");
     }
+}
+
+#[tokio::test]
+async fn secrets_stay_at_home_unless_somebody_says_otherwise() {
+    let secret = "sk-ant-api03-0123456789abcdef";
+    let answer =
+        format!(r#"{{"choices":[{{"message":{{"content":"it is {secret}"}},"finish_reason":"stop"}}]}}"#);
+    let server = Loopback::start(json(&answer)).unwrap();
+    let settings = ModelSettings { base_url: server.base_url().into(), ..settings("llama.cpp") };
+    let model = NetworkModel::new(settings, &key).unwrap();
+    let asked = || ModelCall { messages: [Message::user(format!("Use {secret}."))].into(), ..call() };
+    let said = |answer: ModelAnswer| match &answer.blocks[0] {
+        Block::Text { text } => text.as_str().to_owned(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(said(model.call(asked()).await.unwrap()), "it is [redacted:provider_key]");
+    let told = model.redactions().unwrap();
+    assert_eq!((told.sent.total(), told.received.total()), (1, 1));
+    // Clones share their counts.
+    assert_eq!(model.clone().redactions(), Some(told));
+    let open = model.without_redaction();
+    assert_eq!(said(open.call(asked()).await.unwrap()), format!("it is {secret}"));
+    assert_eq!(open.redactions(), None);
+    let bodies: Vec<bool> = server
+        .received()
+        .iter()
+        .map(|request| String::from_utf8_lossy(&request.body).contains(secret))
+        .collect();
+    assert_eq!(bodies, [false, true]);
 }
