@@ -87,7 +87,7 @@ impl SqliteJournal {
     pub fn open_for_reading(path: &Path) -> Result<Self, JournalError> {
         file::require(path)?;
         let mut look = file::connect(path).map_err(fault)?;
-        match schema::version(&look)? {
+        match schema::version_of(&look)? {
             0 => return Err(JournalError::NotAJournal),
             schema::SCHEMA_VERSION => {}
             _ => schema::bring_up_to_date(&mut look)?,

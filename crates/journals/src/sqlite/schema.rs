@@ -1,9 +1,12 @@
 //! The tables, and how older ones become these.
 
+use std::time::{Duration, Instant};
+
 use epitome_sessionruntime::journal::JournalError;
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 use super::fault::fault;
+use super::file::PATIENCE;
 
 /// Says that a file is a journal of ours: `EPJL`.
 const APPLICATION: i64 = 0x4550_4a4c;
@@ -57,10 +60,10 @@ pub const SCHEMA_VERSION: u64 = STEPS.len() as u64;
 
 /// Brings a file up to date. One that is not for this software stays as it is.
 pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), JournalError> {
-    if version(connection)? == SCHEMA_VERSION {
+    if version_of(connection)? == SCHEMA_VERSION {
         return Ok(());
     }
-    connection.pragma_update(None, "journal_mode", "WAL").map_err(fault)?;
+    write_ahead(connection)?;
     connection.pragma_update(None, "synchronous", "FULL").map_err(fault)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(fault)?;
     // Somebody else may have been faster.
@@ -74,6 +77,19 @@ pub(super) fn bring_up_to_date(connection: &mut Connection) -> Result<(), Journa
     }
     transaction.pragma_update(None, "application_id", APPLICATION).map_err(fault)?;
     transaction.commit().map_err(fault)
+}
+
+/// Turns the log on that writers and readers share. While somebody else does, SQLite says that the file is busy without
+/// waiting for it.
+fn write_ahead(connection: &Connection) -> Result<(), JournalError> {
+    const PAUSE: Duration = Duration::from_millis(5);
+    let patience = Instant::now() + PATIENCE;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "WAL").map_err(fault) {
+            Err(JournalError::Busy) if Instant::now() < patience => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
 }
 
 /// Whether a file that was brought up to date still has this version: another process may have gone further since.
@@ -91,8 +107,13 @@ pub(super) fn require_current(inside: &Connection) -> Result<(), JournalError> {
     }
 }
 
-/// The version of a file; 0 of an empty one.
-pub(super) fn version(connection: &Connection) -> Result<u64, JournalError> {
+/// The version of a file; 0 of an empty one. All of it is seen at one moment: another process may be making the tables.
+pub(super) fn version_of(connection: &Connection) -> Result<u64, JournalError> {
+    let moment = connection.unchecked_transaction().map_err(fault)?;
+    version(&moment)
+}
+
+fn version(connection: &Connection) -> Result<u64, JournalError> {
     let number = |query: &str| connection.query_row(query, [], |row| row.get::<_, i64>(0));
     let application = number("PRAGMA application_id").map_err(fault)?;
     let tables = number("SELECT count(*) FROM sqlite_schema").map_err(fault)?;
